@@ -1,4 +1,4 @@
-"""Generates the Python stubs of `proto/` into `clients/`, or checks that the committed ones are current.
+"""Generates the stubs of `proto/dragoman` into `clients/`, or checks that the committed ones are current.
 
     python proto/generate.py            writes clients/dragoman/v1/*_pb2*.py and .pyi
     python proto/generate.py --check    exits with 1 and names the files that differ
@@ -13,7 +13,6 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from google.rpc import status_pb2
 from grpc_tools import protoc
 
 PROTO = Path(__file__).resolve().parent
@@ -38,25 +37,20 @@ def main() -> int:
 
 
 def generate(out: Path) -> None:
-    """Runs protoc over every file of `proto/`. Raises RuntimeError where it fails, which protoc explains."""
+    """Runs protoc over `proto/dragoman`. Raises RuntimeError where it fails, which protoc explains."""
     arguments = [
         "protoc",
         f"-I{PROTO}",
-        *(f"-I{folder}" for folder in include_folders()),
+        f"-I{Path(protoc.__file__).parent / '_proto'}",
         f"--plugin=protoc-gen-mypy_grpc={Path(sysconfig.get_path('scripts')) / 'protoc-gen-mypy_grpc'}",
         f"--python_out={out}",
         f"--pyi_out={out}",
         f"--grpc_python_out={out}",
         f"--mypy_grpc_out=quiet:{out}",
-        *(str(path) for path in sorted(PROTO.rglob("*.proto"))),
+        *(str(path) for path in sorted((PROTO / "dragoman").rglob("*.proto"))),
     ]
     if protoc.main(arguments) != 0:
         raise RuntimeError("protoc failed")
-
-
-def include_folders() -> list[Path]:
-    """Where google/protobuf/*.proto and google/rpc/*.proto lie, as installed with their packages."""
-    return [Path(protoc.__file__).parent / "_proto", Path(status_pb2.__file__).parents[2]]
 
 
 def compare(fresh: Path, committed: Path) -> list[str]:
