@@ -4,6 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import yaml
 from tests.deploy.conftest import ROOT, SERVERS
 from tests.deploy.dockerfile import Instruction, final_stage, is_ignored
 
@@ -104,4 +105,7 @@ def test_health_check_is_a_command_that_the_image_has(dockerfile: list[Instructi
 
 def test_ports_that_are_exposed_are_those_that_are_listened_on(dockerfile: list[Instruction]) -> None:
     exposed = only(final_stage(dockerfile), "EXPOSE").words
-    assert exposed == [str(ServerConfig.port), str(ServerConfig.metrics_port)]
+    # HTTP where the command names it, as compose and Kubernetes do.
+    http = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["x-dragoman"]["environment"]
+    ports = (ServerConfig.port, http["DRAGOMAN_SERVE_HTTP_PORT"], ServerConfig.metrics_port)
+    assert exposed == [str(port) for port in ports]

@@ -51,6 +51,16 @@ def test_kustomize_names_the_image_of_the_deployment(container: dict[str, Any]) 
     assert [image["name"] for image in kustomization["images"]] == [container["image"]]
 
 
+def test_the_ingress_leads_to_the_services_http(objects: dict[str, Any]) -> None:
+    ingress = yaml.safe_load((FOLDER / "ingress.yml").read_text())
+    kubernetes_validate.validate(ingress, kubernetes_validate.latest_version(), strict=True)
+    [rule] = ingress["spec"]["rules"]
+    service = rule["http"]["paths"][0]["backend"]["service"]
+    assert service["name"] == objects["Service"]["metadata"]["name"]
+    assert service["port"]["name"] in {port["name"] for port in objects["Service"]["spec"]["ports"]}
+    assert ingress["spec"]["tls"][0]["hosts"] == [rule["host"]]
+
+
 def test_the_service_and_the_deployment_choose_the_same_pods(objects: dict[str, Any]) -> None:
     labels = objects["Deployment"]["spec"]["template"]["metadata"]["labels"]
     assert objects["Deployment"]["spec"]["selector"]["matchLabels"] == labels
@@ -61,13 +71,17 @@ def test_ports_and_probes_are_those_that_the_server_listens_on(
     objects: dict[str, Any], container: dict[str, Any], options: dict[str, Any]
 ) -> None:
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    assert ports == {"grpc": options["port"], "metrics": options["metrics_port"]}
+    assert ports == {
+        "grpc": options["port"],
+        "http": options["http_port"],
+        "metrics": options["metrics_port"],
+    }
     assert options["host"] == "0.0.0.0", "a pod's loopback is out of reach"
     for probe in ("startupProbe", "readinessProbe"):
         assert container[probe]["grpc"] == {"port": options["port"]}
     assert "livenessProbe" not in container
-    [port] = objects["Service"]["spec"]["ports"]
-    assert (port["port"], port["targetPort"]) == (options["port"], "grpc")
+    reached = {port["targetPort"]: port["port"] for port in objects["Service"]["spec"]["ports"]}
+    assert reached == {name: ports[name] for name in ("grpc", "http")}
     annotations = objects["Deployment"]["spec"]["template"]["metadata"]["annotations"]
     assert annotations["prometheus.io/port"] == str(options["metrics_port"])
 
