@@ -59,7 +59,7 @@ clean:  ## Remove .venv and caches
 
 # Serving and calling: no torch.
 .venv/serving: pyproject.toml constraints.txt | .venv/bin/pip
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(SERVER),web]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(SERVER),web,get]'
 	touch $@
 
 # Serving, training, export and the tools of development. What is imported is compiled then: all would take minutes.
