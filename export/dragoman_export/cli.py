@@ -77,6 +77,7 @@ def export(
 
         torch.set_num_threads(count_threads())
         check_memory(paths, request.available_memory())
+        report("reading the checkpoint")
         check_text, shortlist = request.text(), request.shortlist
         members, wanted = load_members(paths), shortlist.is_wanted
         has_shortlist = not shortlist.has_files and learns_shortlist(members, wanted, report)

@@ -150,7 +150,6 @@ class ExportRequest:
                     # What reads a pipe reads lines, of any length.
                     console.print(line, soft_wrap=True)
 
-                report("reading the checkpoint")
                 bundle = make(report)
         except KeyboardInterrupt:
             click.echo("Stopped; nothing was written.", err=True)

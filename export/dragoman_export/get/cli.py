@@ -372,6 +372,7 @@ def _bring(
             path = _download(offer, folder, is_offline=places.offline)
         text = request.text()
         check_memory([path], request.available_memory())
+        report("reading the model")
         read = reading
         if offer is not None and path.is_dir() and kind_of(path) != "hf":
             # The languages are in the name alone.

@@ -64,6 +64,7 @@ class _UnitReader:
 
     def text(self, span: Span) -> str:
         """The text that the model is shown first of a unit, or that of the unit where it is cut apart."""
+        self._passage.wanted.check()
         unit = self._unit(span)
         return self._passage.tokenizer_text[slice(*span)] if unit.is_plain else self._shown(unit).text
 
