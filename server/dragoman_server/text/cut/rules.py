@@ -105,12 +105,12 @@ class SentenceRules:
         mark, end = found["mark"], found.end()
         if mark is None:
             return True
+        if not found["gap"] and not line[end].isalpha():
+            return False
         start = found.start()
         gap = line.rfind(" ", max(beginning, start - _MAX_WORD), start)
         word = line[max(gap + 1, beginning) : start].lstrip(_OPENERS)
         if not found["gap"]:
-            if not line[end].isalpha():
-                return False
             return _touching(word, mark, line[end], start == beginning + len(word))
         following = _NEXT_WORD.match(line, end)
         if following is None:
