@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,17 +12,24 @@ from dragoman_bundle.manifest import REGROUP_GRAPH, SHORTLIST_GRAPH, STEP_GRAPH,
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnxruntime import InferenceSession
+from onnxruntime import InferenceSession, OrtValue
 from tests.engine.journey import VOCABULARY, Journey, assert_same, export_family
 from tests.engine.tiny_graphs import tiny_bundle
 
 from dragoman_export.graphs.regroup import write_regroup_graph
-from dragoman_server.engine import DecoderError, Engine, EngineLimits, SearchOptions, Sentence
+from dragoman_server.engine import DecoderError, Engine, EngineLimits, SearchOptions, Sentence, StepInput
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.device_decoder import DeviceDecoder
 from dragoman_server.engine.onnx.host_decoder import HostDecoder
 from dragoman_server.engine.onnx.opening import open_decoder
-from dragoman_server.engine.onnx.session import CPU_PROVIDER, DecoderOptions
+from dragoman_server.engine.onnx.session import (
+    CPU_PROVIDER,
+    CUDA_PROVIDER,
+    DecoderOptions,
+    find_strays,
+    open_session,
+)
+from dragoman_server.engine.scheduling.padding import padded_rows
 
 FAMILIES = ["luong", "plain", "transformer"]
 TOLERANCE = {"fp32": 1e-5, "int8": 0.0}
@@ -151,3 +159,64 @@ def test_a_bundle_without_the_graph_works_through_the_host(tmp_path: Path, token
     assert isinstance(open_decoder(bundle, DecoderOptions(device="cpu")), HostDecoder)
     with pytest.raises(DecoderError, match=r"has no graph 'regroup' in fp32.*export the model again"):
         open_decoder(bundle, DecoderOptions(device="cpu", stays_on_device=True))
+
+
+def test_nothing_but_a_steps_results_comes_to_the_host(
+    exported: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoder = open_on(exported, "fp32", shortlist=True, on_device=True)
+    shapes: list[list[int]] = []
+    fetch = OrtValue.numpy
+
+    def note(value: OrtValue) -> Any:
+        shapes.append(list(value.shape()))
+        return fetch(value)
+
+    monkeypatch.setattr(OrtValue, "numpy", note)
+    monkeypatch.setattr(InferenceSession, "run", None, raising=False)
+    batch = decoder.open_batch(2)
+    batch.regroup(
+        np.arange(3), [decoder.encode([[5, 3], [6, 3]], 2), decoder.encode([[4, 5, 6, 7, 3]], 2)], 8
+    )
+    none_SK = np.zeros((3, 2), np.int64)
+    parent_SK = np.array([[0, 0], [1, 1], [2, 2]])
+    rows = StepInput(
+        token_SK=none_SK + 5,
+        parent_SK=parent_SK,
+        score_SK=np.zeros((3, 2), np.float32),
+        forced_SK=none_SK,
+        wants_attention=False,
+    )
+    batch.step(rows)
+    batch.regroup(np.array([0, 3]), [decoder.encode([[9, 3]], 2)], 8)
+    assert shapes == [[3, 4], [3, 4], [3, 2]]
+
+
+def test_shapes_come_from_few_sizes(exported: Bundle) -> None:
+    decoder = padding_decoder(exported, "int8", shortlist=True)
+    journey, batch = Journey(3, 3), decoder.open_batch(3)
+    growing = {spec.name: spec.growth_axis for spec in exported.manifest.contract.state}
+    for _ in range(12):
+        journey.regroup([decoder], [batch])
+        part = batch._part
+        for name, value in {**part.memory, **part.state, **batch._candidate_memory}.items():
+            sizes = value.shape()
+            assert sizes[0] == padded_rows(sizes[0]), name
+        (output,) = journey.step([batch])
+        num_sentences = len(output.top_score_SC)
+        for name, value in batch._part.state.items():
+            assert value.shape()[0] == 3 * padded_rows(num_sentences), name
+            if growing[name] is not None:
+                assert value.shape()[growing[name]] == batch._num_grown
+
+
+def test_every_node_of_the_regroup_graph_must_be_on_the_device(exported: Bundle) -> None:
+    session = open_session(
+        exported.graph_path("fp32", REGROUP_GRAPH),
+        DecoderOptions(device="cpu", num_threads=1),
+        may_leave_shapes=False,
+    )
+    assert find_strays(session, CPU_PROVIDER, may_leave_shapes=False) == []
+    strays = find_strays(session, CUDA_PROVIDER, may_leave_shapes=False)
+    operators = {stray.rpartition("(")[2].rstrip(")") for stray in strays}
+    assert {"Gather", "Concat"} <= operators

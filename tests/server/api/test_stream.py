@@ -2,9 +2,11 @@
 
 import asyncio
 import time
+import weakref
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import grpc
@@ -483,3 +485,58 @@ async def test_an_item_waits_for_room_no_longer_than_its_deadline(
     full.cancel()
     while running.metric("dragoman_requests_total", outcome="DEADLINE_EXCEEDED") < 3:
         await asyncio.sleep(0.01)
+
+
+class Item:
+    """As of the API, but one that a weak reference can watch."""
+
+    id = "1"
+    text = "Ja."
+
+
+async def test_an_item_is_not_kept_while_its_answer_waits_for_its_reader() -> None:
+    kept: list[weakref.ref[Item]] = []
+
+    class NeverReads:
+        async def write(self, response: pb.TranslateStreamResponse) -> None:
+            await asyncio.Event().wait()
+
+    async def answer(item: Item) -> pb.TranslateStreamResponse:
+        return pb.TranslateStreamResponse(id=item.id)
+
+    async def messages() -> AsyncIterator[Any]:
+        for _ in range(3):
+            item = Item()
+            kept.append(weakref.ref(item))
+            message = SimpleNamespace(item=item, WhichOneof=lambda _: "item")
+            del item
+            yield message
+            del message
+        # The stream stays open.
+        await asyncio.Event().wait()
+
+    stream = TranslationStream(
+        cast(Any, answer), write=NeverReads().write, joins=False, max_items=9, max_idle_seconds=9
+    )
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(stream.run(messages(), asyncio.Event()))
+        while len(kept) < 3 or any(item() for item in kept):
+            await asyncio.sleep(0.01)
+        running.cancel()
+
+
+async def test_a_stream_ends_with_the_server_within_a_message(
+    start_server: StartServer, slow_models: Path
+) -> None:
+    running = await start_server(models=slow_models, limits=RequestLimits(max_stream_items=2))
+    items = [item(str(number), "wort wort") for number in range(9)]
+    call = running.stub.TranslateStream(iter([CONFIG, joined(*items)]))
+    received: list[object] = []
+    reading = asyncio.create_task(read_to_the_end(call, received))
+    while not received:
+        await asyncio.sleep(0.01)
+    assert await running.server.drain()
+    error = await reading
+    assert error.code() is grpc.StatusCode.UNAVAILABLE
+    # What was begun is answered, and the others are for the next server.
+    assert 1 < len(received) < 9

@@ -166,3 +166,24 @@ async def test_a_text_is_nowhere_in_metrics_or_log(
         "source_tokens": 11,
     }
     assert record.milliseconds > 0
+
+
+async def test_a_reload_is_dated(running: RunningServer) -> None:
+    name = "dragoman_last_reload_timestamp_seconds"
+    first = running.metric(name)
+    await running.server.reload()
+    assert 0 < first < running.metric(name)
+
+
+async def test_latencies_resolve_a_millisecond_to_a_minute(running: RunningServer) -> None:
+    for name in ("dragoman_request_seconds", "grpc_server_handling_seconds"):
+        with urlopen(running.metrics_url) as response:
+            families = text_string_to_metric_families(response.read().decode())
+        bounds = [
+            float(sample.labels["le"])
+            for family in families
+            if family.name == name
+            for sample in family.samples
+            if sample.name == f"{name}_bucket" and sample.labels["le"] != "+Inf"
+        ]
+        assert (min(bounds), max(bounds)) == (0.001, 60.0)

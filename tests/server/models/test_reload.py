@@ -361,3 +361,18 @@ async def test_nothing_is_left_of_what_a_reload_loads_before_its_device_fails(
     await asyncio.sleep(0)
     gc.collect()
     assert [decoder() for decoder in decoders] == [None]
+
+
+async def test_a_model_that_is_gone_may_come_again(running: RunningServer, tmp_path: Path) -> None:
+    write(tmp_path, "2")
+    away = tmp_path.parent / f"{tmp_path.name}-away"
+    for _ in range(2):
+        (tmp_path / "de-en" / "1").rename(away)
+        await running.server.reload()
+        assert running.metric("dragoman_queue_limit_sentences", version="1") == 0
+        away.rename(tmp_path / "de-en" / "1")
+        await running.server.reload()
+        assert await ask(running, "de-en/1") == "1"
+        assert await health(running, "de-en/1") == SERVING
+        assert running.metric("dragoman_queue_limit_sentences", version="1") > 0
+        assert running.metric("dragoman_texts_total", version="1") >= 1

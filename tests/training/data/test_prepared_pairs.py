@@ -5,6 +5,8 @@ import gzip
 import os
 import resource
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -345,3 +347,16 @@ def test_links_of_tokens_are_those_of_lists_and_made_once(folder: Path, tokenize
     # Each is done once. How far it is, "Tokenized 5 of 10", is said only where it takes long.
     begun = [line for line in said if not line.startswith(("Tokenized", "Linked"))]
     assert [line.split()[0] for line in begun] == ["Tokenizing", "Linking"]
+
+
+def test_files_that_were_just_changed_are_read_again(folder: Path) -> None:
+    """A change within the clock's grain would not be seen in their times."""
+    opened(recipe_of(), folder)
+    assert not (folder / "cache" / "files").exists()
+
+
+def test_processes_that_tokenize_have_no_pytorch() -> None:
+    """Each of them would hold it once more, and begin seconds later."""
+    code = "import sys, dragoman_training.data.corpora.tokenizing; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
