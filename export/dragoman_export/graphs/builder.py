@@ -146,8 +146,13 @@ class GraphBuilder:
     def linear(self, rows: ir.Value, name: str) -> ir.Value:
         """A linear layer: [..., K] -> [..., N]."""
         shape = [*_leading(rows), len(self._weights[f"{name}.weight"])]
-        product = self.op("MatMul", [rows, self.matrix(f"{name}.weight")], shape)
-        return self.op("Add", [product, self.weight(f"{name}.bias")], shape)
+        return self.affine(rows, self.matrix(f"{name}.weight"), self.weight(f"{name}.bias"), shape)
+
+    def affine(self, rows: ir.Value, matrix: ir.Value, bias: ir.Value, shape: Shape) -> ir.Value:
+        """A product of rows and a matrix plus a bias, which is one node where the rows have no more axes."""
+        if len(shape) == 2:
+            return self.op("Gemm", [rows, matrix, bias], shape)
+        return self.op("Add", [self.op("MatMul", [rows, matrix], shape), bias], shape)
 
     def norm(self, x: ir.Value, name: str, epsilon: float) -> ir.Value:
         """Layer normalisation over the last axis; one without a bias adds none."""

@@ -59,8 +59,7 @@ def with_reach(
 def end_step(build: GraphBuilder, features_RD: ir.Value, inputs: StepInputs, vocabulary: int) -> None:
     """Has the graph, whose weights are `with_reach`, return `top_score`, `top_index` and `forced_score`."""
     matrix = build.op("Transpose", [build.weight(OUTPUT)], [None, vocabulary], perm=[1, 0])
-    logits = build.op("MatMul", [features_RD, matrix], ["K*S", vocabulary])
-    logits = build.op("Add", [logits, build.weight(BIAS)], logits.shape)
+    logits = build.affine(features_RD, matrix, build.weight(BIAS), ["K*S", vocabulary])
     scores_RV = build.op("LogSoftmax", [build.cast(logits, FLOAT)], logits.shape, axis=-1)
     if build.has(BARRED):
         scores_RV = build.op("Add", [scores_RV, build.cast(build.weight(BARRED), FLOAT)], logits.shape)
@@ -78,19 +77,20 @@ def _best(
     build: GraphBuilder, scores_RV: ir.Value, inputs: StepInputs, rows_R1: ir.Value, vocabulary: int
 ) -> tuple[ir.Value, ir.Value]:
     """Of a sentence's running scores the 2K best, descending, and their places among its K·V: [S, C] each."""
-    beam = build.size(inputs.score, 1)
+    num_sentences, beam = build.size(inputs.score, 0), build.size(inputs.score, 1)
+    by_sentence = build.op("Concat", [num_sentences, build.constant([-1])], axis=0)
     twice = build.op("Mul", [beam, build.constant([2])])
     size = block_size(vocabulary)
     if size is None:
         running = build.op("Add", [scores_RV, rows_R1])
-        return _top(build, _by_sentence(build, running, inputs), twice)
+        return _top(build, build.reshape(running, by_sentence, ["S", None]), twice)
     blocks = vocabulary // size
     scores_RNB = build.reshape(scores_RV, [0, blocks, size])
     best_RN = build.op("ReduceMax", [scores_RNB, build.constant([-1])], keepdims=0)
     best_RN = build.op("Add", [best_RN, rows_R1])
-    _, block_SC = _top(build, _by_sentence(build, best_RN, inputs), twice)
+    _, block_SC = _top(build, build.reshape(best_RN, by_sentence, ["S", None]), twice)
     zero, one = build.constant(0), build.constant(1)
-    sentence_S = build.op("Range", [zero, build.scalar(build.size(inputs.score, 0)), one])
+    sentence_S = build.op("Range", [zero, build.scalar(num_sentences), one])
     sentence_S1 = build.op("Unsqueeze", [sentence_S, build.constant([1])])
     first_S1 = build.op("Mul", [sentence_S1, build.op("Mul", [beam, build.constant([blocks])])])
     chosen = build.reshape(build.op("Add", [block_SC, first_S1]), [-1])
@@ -98,16 +98,11 @@ def _best(
     row_SC = build.op("Div", [block_SC, build.constant(blocks)])
     row_score = build.op("GatherElements", [inputs.score, row_SC], axis=1)
     running_XB = build.op("Add", [chosen_XB, build.reshape(row_score, [-1, 1])])
-    top_score, place = _top(build, _by_sentence(build, running_XB, inputs), twice)
+    top_score, place = _top(build, build.reshape(running_XB, by_sentence, ["S", None]), twice)
     number_SC = build.op("Div", [place, build.constant(size)])
     inside = build.op("Sub", [place, build.op("Mul", [number_SC, build.constant(size)])])
     block = build.op("GatherElements", [block_SC, number_SC], axis=1)
     return top_score, build.op("Add", [build.op("Mul", [block, build.constant(size)]), inside])
-
-
-def _by_sentence(build: GraphBuilder, values: ir.Value, inputs: StepInputs) -> ir.Value:
-    sizes = build.op("Concat", [build.size(inputs.score, 0), build.constant([-1])], axis=0)
-    return build.reshape(values, sizes, ["S", None])
 
 
 def _top(build: GraphBuilder, values: ir.Value, count: ir.Value) -> tuple[ir.Value, ir.Value]:
