@@ -2,36 +2,25 @@
 
 import re
 import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 
 from dragoman_export.get.download import DownloadError, fetch, read_url
+from dragoman_export.get.places import Places
+from dragoman_export.get.progress_bar import ProgressBar
+from dragoman_export.get.reading import Reading, kind_of, lexicon_of
 from dragoman_export.get.registry import (
     ADDRESSES,
     OFFER_FILE,
     PAIR,
-    Address,
     Offer,
     RegistryError,
     kept_offers,
-    mirrored,
-    offer_of,
     offers,
-    pair_of,
 )
 from dragoman_export.options import ExportRequest, check_folder, export_options, options_of
 
@@ -40,145 +29,7 @@ if TYPE_CHECKING:
 
     from dragoman_export.subject import Subject
 
-DOWNLOADS = ".downloads"
-"""The folder, among models, of what is being downloaded; servers look at no name with a dot."""
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_SECONDS_PER_LINE = 5.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """How the files of a model are read, where they do not say it themselves."""
-
-    source_language: str | None
-    target_language: str | None
-    language_token: str | None
-    source_tokenizer: Path | None
-    target_tokenizer: Path | None
-    max_unpacked_size: int
-    """In MB."""
-
-    def load(self, path: Path) -> "Subject":
-        """The model of a file or folder. Raises ValueError."""
-        kind = kind_of(path)
-        for flag, value, owners in (
-            ("--language-token", self.language_token, ("hf",)),
-            ("--source-tokenizer", self.source_tokenizer, ("ctranslate2", "marian")),
-            ("--target-tokenizer", self.target_tokenizer, ("ctranslate2", "marian")),
-        ):
-            if value is not None and kind not in owners:
-                raise click.UsageError(f"{flag} is not for {path}, a model in the form of {_FORMS[kind]}")
-        if kind == "ctranslate2":
-            from dragoman_export.from_ctranslate2 import load_ctranslate2
-
-            return load_ctranslate2(
-                path,
-                source_language=self.source_language,
-                target_language=self.target_language,
-                source_tokenizer=self.source_tokenizer,
-                target_tokenizer=self.target_tokenizer,
-                max_bytes=self.max_unpacked_size * 1_000_000,
-            )
-        if kind == "marian":
-            from dragoman_export.from_marian import import_marian
-
-            return import_marian(
-                path,
-                source_language=self.source_language,
-                target_language=self.target_language,
-                source_tokenizer=self.source_tokenizer,
-                target_tokenizer=self.target_tokenizer,
-            )
-        from dragoman_export.from_hf import load_marian
-
-        return load_marian(
-            str(path),
-            source_language=self.source_language,
-            target_language=self.target_language,
-            language_token=self.language_token,
-        )
-
-
-_FORMS = {"hf": "Hugging Face", "ctranslate2": "CTranslate2", "marian": "Marian"}
-
-
-def kind_of(path: Path) -> str:
-    """The form of a model's files, by what lies there: a key of `_FORMS`. Raises RegistryError."""
-    if path.is_dir():
-        if (path / "model.bin").is_file():
-            return kind_of(path / "model.bin")
-        # A package of Argos has the second, and so have some releases of MarianMT's.
-        for name, kind in (("config.json", "hf"), ("metadata.json", "ctranslate2")):
-            if (path / name).is_file():
-                return kind
-        if any(path.glob("*.npz")) or any(path.glob("model*.bin")):
-            return "marian"
-        raise RegistryError(
-            f"{path} holds no model that is known: neither config.json, model.bin, model*.bin nor *.npz"
-        )
-    with path.open("rb") as file:
-        start = file.read(8)
-    if path.suffix == ".npz" or start == (1).to_bytes(8, "little"):
-        return "marian"
-    return "ctranslate2"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Places:
-    """Where models are looked for and put."""
-
-    models: Path
-    mirror: str | None
-    cache: Path | None
-    offline: bool
-
-    def __post_init__(self) -> None:
-        """Raises click.UsageError for options that do not go together."""
-        if self.offline and self.cache is None:
-            raise click.UsageError("--offline takes all from --cache; name that folder")
-
-    @property
-    def downloads(self) -> Path:
-        return self.cache or self.models / DOWNLOADS
-
-    @property
-    def addresses(self) -> Mapping[str, Address]:
-        return ADDRESSES if self.mirror is None else mirrored(self.mirror)
-
-    def find(self, spec: str) -> Offer:
-        """The offer of a name as firefox:de-en, or a pair's best. Raises RegistryError, DownloadError."""
-        registry, _, name = spec.rpartition(":")
-        if self.offline:
-            found = [offer for offer in kept_offers(self.downloads) if registry in ("", offer.registry)]
-            for offer in found:
-                if name in (offer.name, f"{offer.source}-{offer.target}"):
-                    return offer
-            raise RegistryError(f"{self.downloads} has no {spec}; it has {_names(found)}")
-        if registry:
-            return offer_of(registry, name, self.addresses[registry], read_url)
-        pair = PAIR.fullmatch(name)
-        assert pair is not None
-        for registry in self.addresses:
-            for offer in offers(registry, self.addresses[registry], read_url, pair["source"], pair["target"]):
-                return offer
-        way = f"{pair['source']}-en en-{pair['target']}"
-        hint = "" if "en" in pair.groups() else f"; try `dragoman get {way}`, and `dragoman serve --pivot en`"
-        raise RegistryError(f"no registry has a model from {pair['source']} to {pair['target']}{hint}")
-
-    def present(self, spec: str) -> str | None:
-        """The first bundle here that is of the pair, or of the origin; None where there is none."""
-        from dragoman_bundle.bundle import read_manifest
-        from dragoman_bundle.errors import ManifestError
-
-        pair = pair_of(spec.rpartition(":")[2])
-        for path in sorted(self.models.glob("[!.]*/[!.]*")):
-            try:
-                manifest = read_manifest(path)
-            except (ManifestError, OSError):
-                continue
-            if f"({spec})" in manifest.credit or pair == (manifest.source_language, manifest.target_language):
-                return manifest.key
-        return None
 
 
 @click.command()
@@ -386,7 +237,7 @@ def _bring(
             subject = _attributed(subject, offer, path.resolve().name)
         shortlist = request.shortlist
         if not shortlist.has_files and shortlist.shortlist is None:
-            shortlist = replace(shortlist, shortlist_lexicon=_lexicon(path))
+            shortlist = replace(shortlist, shortlist_lexicon=lexicon_of(path))
         pair = places.models.absolute() / f"{subject.source_language}-{subject.target_language}"
         target = place or (_next_version(pair) if offer is None else pair / offer.version)
         return export_foreign(
@@ -406,14 +257,6 @@ def _bring(
     if folder is not None and places.cache is None:
         shutil.rmtree(folder, ignore_errors=True)
     return bundle
-
-
-def _lexicon(path: Path) -> Path | None:
-    """The shortlist that a model of Marian's has beside it."""
-    if kind_of(path) != "marian":
-        return None
-    folder = path if path.is_dir() else path.parent
-    return next(iter(sorted(folder.glob("lex*s2t*"))), None)
 
 
 def _attributed(subject: "Subject", offer: Offer, name: str) -> "Subject":
@@ -441,7 +284,7 @@ def _next_version(folder: Path) -> Path:
 
 def _download(offer: Offer, folder: Path, *, is_offline: bool) -> Path:
     """All files of an offer; where there is one, its path, else the folder's. Raises ValueError."""
-    with _ProgressBar() as bar:
+    with ProgressBar() as bar:
         for file in offer.files:
             if is_offline and not (folder / file.name).is_file():
                 raise RegistryError(
@@ -451,45 +294,6 @@ def _download(offer: Offer, folder: Path, *, is_offline: bool) -> Path:
     # Written last: what has it is whole.
     (folder / OFFER_FILE).write_text(offer.to_json())
     return folder / offer.files[0].name if len(offer.files) == 1 else folder
-
-
-class _ProgressBar:
-    """How far a download is: bars on a terminal, elsewhere a line now and then."""
-
-    def __init__(self) -> None:
-        console = Console(stderr=True, highlight=False)
-        self._is_terminal = console.is_terminal
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._tasks: dict[str, Any] = {}
-        self._said_at = 0.0
-
-    def __enter__(self) -> "_ProgressBar":
-        self._progress.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._progress.stop()
-
-    def show(self, name: str, done: int, total: int | None) -> None:
-        """A file has so many bytes now."""
-        if self._is_terminal:
-            if name not in self._tasks:
-                self._tasks[name] = self._progress.add_task(name, total=total)
-            self._progress.update(self._tasks[name], completed=done, total=total)
-            return
-        now = time.monotonic()
-        if done == total or now - self._said_at >= _SECONDS_PER_LINE:
-            self._said_at = now
-            of_total = f" of {total / 1e6:.1f}" if total is not None else ""
-            click.echo(f"{name}: {done / 1e6:.1f}{of_total} MB", err=True)
 
 
 def _list(places: Places, source: str, target: str) -> None:
@@ -518,7 +322,3 @@ def _description(offer: Offer) -> str:
         f"{offer.spec}, version {offer.version}: {size}; licence: {offer.licence or 'as its files say'}; "
         f"quality: {offer.quality or 'its registry says none'}; by {offer.credit}"
     )
-
-
-def _names(found: Sequence[Offer]) -> str:
-    return ", ".join(offer.spec for offer in found) or "none"
