@@ -59,7 +59,9 @@ def with_reach(
 def end_step(build: GraphBuilder, features_RD: ir.Value, inputs: StepInputs, vocabulary: int) -> None:
     """Has the graph, whose weights are `with_reach`, return `top_score`, `top_index` and `forced_score`."""
     matrix = build.op("Transpose", [build.weight(OUTPUT)], [None, vocabulary], perm=[1, 0])
-    logits = build.affine(features_RD, matrix, build.weight(BIAS), ["K*S", vocabulary])
+    # Apart, as a shortlist looks for them (`find_output_product`).
+    logits = build.op("MatMul", [features_RD, matrix], ["K*S", vocabulary])
+    logits = build.op("Add", [logits, build.weight(BIAS)], logits.shape)
     scores_RV = build.op("LogSoftmax", [build.cast(logits, FLOAT)], logits.shape, axis=-1)
     if build.has(BARRED):
         scores_RV = build.op("Add", [scores_RV, build.cast(build.weight(BARRED), FLOAT)], logits.shape)
