@@ -72,11 +72,11 @@ def export(
         from dragoman_export.corpus import corpus_for_export, learns_shortlist
         from dragoman_export.exporter import export_bundle
         from dragoman_export.machine import count_threads
-        from dragoman_export.memory import check_memory
+        from dragoman_export.memory import WITH_PYTORCH, check_memory
         from dragoman_training.decoding.members import load_members
 
         torch.set_num_threads(count_threads())
-        check_memory(paths, request.available_memory())
+        check_memory(paths, request.available_memory(), WITH_PYTORCH)
         report("reading the checkpoint")
         check_text, shortlist = request.text(), request.shortlist
         members, wanted = load_members(paths), shortlist.is_wanted

@@ -6,37 +6,45 @@ Owns the estimate, which is made of the sizes of files and of what exports of se
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
-BASE_BYTES = 700 << 20
-"""What an export takes whose model takes nothing: PyTorch, and the exporter's own work."""
-COPIES = 7
-"""Copies of the weights as float32 that an export has at its largest: the checkpoint's, PyTorch's, those
-rounded to eight bits, those of both graphs, fp32's and int8's, and what onnxruntime packs of them."""
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """What an export takes at its largest."""
+
+    base_bytes: int
+    """Of a model that takes nothing."""
+    copies: int
+    """Copies of the weights as float32: the checkpoint's, the reference's, those rounded to eight bits,
+    those of graphs, and what onnxruntime packs of them."""
+
+
+WITH_PYTORCH = MemoryNeed(base_bytes=700 << 20, copies=7)
+"""Of a checkpoint that was trained here."""
+WITHOUT_PYTORCH = MemoryNeed(base_bytes=320 << 20, copies=5)
+"""Of a model from elsewhere: 1.73 GB were taken by three precisions of weights of 0.31 GB, 0.61 of 0.07."""
 
 
 class MemoryTooSmallError(ValueError):
     """There is less memory than an export of this checkpoint takes."""
 
 
-def check_memory(checkpoints: Sequence[Path], available: int | None) -> None:
+def check_memory(checkpoints: Sequence[Path], available: int | None, need: MemoryNeed) -> None:
     """Raises MemoryTooSmallError where `available` bytes are too few; None stands for no known limit.
 
     A folder's largest file is its weights.
     """
     files = [_weights_of(path) for path in checkpoints]
     weight_bytes = sum(map(float32_bytes, filter(None, files)))
-    check_weights(" and ".join(str(path) for path in checkpoints), weight_bytes, available)
-
-
-def check_weights(name: str, weight_bytes: int, available: int | None) -> None:
-    """As `check_memory`, of weights that take so many bytes as float32."""
-    needed = BASE_BYTES + COPIES * weight_bytes
+    needed = need.base_bytes + need.copies * weight_bytes
     if available is None or needed <= available:
         return
+    names = " and ".join(str(path) for path in checkpoints)
     raise MemoryTooSmallError(
-        f"{name} holds {weight_bytes / 1e9:.1f} GB of weights as float32, whose export takes about "
+        f"{names} holds {weight_bytes / 1e9:.1f} GB of weights as float32, whose export takes about "
         f"{needed / 1e9:.1f} GB of memory, and {available / 1e9:.1f} GB are available: make room, take a "
         "larger machine, or say with --max-memory how many GB it may take"
     )

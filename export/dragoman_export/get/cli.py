@@ -216,13 +216,13 @@ def _bring(
 
     def make(report: Callable[[str], None]) -> "Bundle":
         from dragoman_export.assembly import export_foreign
-        from dragoman_export.memory import check_memory
+        from dragoman_export.memory import WITHOUT_PYTORCH, check_memory
 
         path = Path(spec)
         if offer is not None and folder is not None:
             path = _download(offer, folder, is_offline=places.offline)
         text = request.text()
-        check_memory([path], request.available_memory())
+        check_memory([path], request.available_memory(), WITHOUT_PYTORCH)
         report("reading the model")
         read = reading
         if offer is not None and path.is_dir() and kind_of(path) != "hf":
