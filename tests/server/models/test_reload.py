@@ -357,9 +357,11 @@ async def test_nothing_is_left_of_what_a_reload_loads_before_its_device_fails(
     assert told.__dict__["reason"] == "no more memory"
     assert running.metric("dragoman_model_info") == 1
     assert running.metric("dragoman_provider_info", version="2") == 0
-    # The loop is done with the error then, whose trace has them.
-    await asyncio.sleep(0)
-    gc.collect()
+    # The error's trace has them, until the loop and the thread that loaded them are done with it.
+    deadline = asyncio.get_running_loop().time() + 30
+    while any(decoder() for decoder in decoders) and asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(0.01)
+        gc.collect()
     assert [decoder() for decoder in decoders] == [None]
 
 
