@@ -1,10 +1,13 @@
 """The `dragoman serve` command: options in, a running server out. Only wiring."""
 
 import asyncio
+import dataclasses
 import difflib
 import logging
 import os
 import re
+import sys
+from itertools import groupby
 from typing import Any
 
 import click
@@ -25,6 +28,15 @@ class _LongRunning(click.Command):
     """It takes SIGHUP itself: until it does, the signal stays blocked."""
     abandons_threads = True
     """All is closed and written once it returns, and nobody waits for threads that are still at work."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the options by group."""
+        headings = {option.name: option.heading for option in options(ServerConfig)}
+        for heading, group in groupby(
+            self.get_params(ctx), key=lambda each: headings.get(each.name or "", "")
+        ):
+            with formatter.section(heading or "Help"):
+                formatter.write_dl([record for each in group if (record := each.get_help_record(ctx))])
 
 
 @click.command(
@@ -63,6 +75,8 @@ def serve(**values: Any) -> None:
         config: ServerConfig = build(ServerConfig, values)
     except ValueError as error:
         raise click.UsageError(_name_options(str(error))) from error
+    if config.log_format == "auto":
+        config = dataclasses.replace(config, log_format="text" if sys.stderr.isatty() else "json")
     # Every counter and histogram would have a twin, which nobody looks at: when it began.
     disable_created_metrics()  # type: ignore[no-untyped-call]
     with open_log(config.log_format) as log:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from dragoman_server.options import check_ranges, option
 
-LogFormat = Literal["json", "text"]
+LogFormat = Literal["auto", "json", "text"]
 Batching = Literal["continuous", "request"]
 Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["auto", "fp32", "int8", "fp16"]
@@ -18,7 +18,7 @@ Precision = Literal["auto", "fp32", "int8", "fp16"]
 class RequestLimits:
     """How much one caller may ask for. Raises ValueError, naming the field, for a value out of its range."""
 
-    max_texts: int = option(1024, at_least=1)
+    max_texts: int = option(1024, at_least=1, heading="What one caller may ask for")
     """Most texts of one Translate call."""
     max_text_characters: int = option(100_000, at_least=1)
     """Most characters of one text."""
@@ -40,7 +40,9 @@ class RequestLimits:
     have more."""
     max_patterns: int = option(16, at_least=1)
     """Most patterns that a call may bring. Each is looked for in every text."""
-    max_message_bytes: int = option(4 * 1024 * 1024, at_least=1, at_most=2**31 - 1)
+    max_message_bytes: int = option(
+        4 * 1024 * 1024, at_least=1, at_most=2**31 - 1, heading="Messages, calls and connections"
+    )
     """Most bytes of one gRPC message received. Our clients send up to 64 KiB of texts, or one longer text.
     It may have 100,000 fields, or a hundred times --max-texts where that is more."""
     max_stream_items: int = option(256, at_least=1)
@@ -86,7 +88,7 @@ class RequestLimits:
 class EngineConfig:
     """How each model's engine runs. Raises ValueError, naming the field, for a value out of its range."""
 
-    device: Device = "auto"
+    device: Device = option("auto", heading="How each model runs")
     """Where the graphs run. With cuda the server runs on CUDA or does not start."""
     precision: Precision = "auto"
     """Which of a bundle's graphs run; auto takes what suits the device."""
@@ -138,23 +140,30 @@ class EngineConfig:
 class ServerConfig:
     """Everything a server is told. Raises ValueError, naming the field, for what can't be."""
 
-    models: Path = Path("models")
+    models: Path = option(Path("models"), heading="Models")
     """Folder of bundles, as NAME/VERSION."""
+    get: str | None = option(None, metavar="MODEL[,...]", when_none="what is in the models folder")
+    """Models that `dragoman get` fetches into the models folder before any is loaded, such as de-en,en-fr,
+    where it has none for these languages. It needs the extra dragoman[get]."""
     max_loaded_models: int | None = option(None, at_least=1, when_none="all are loaded, from the start")
     """Most models that are loaded at a time. Each is loaded when a request needs it, and the least recently
     used one that is idle is unloaded for it."""
     pinned_models: tuple[str, ...] = option((), flag="--pinned-model", metavar="NAME[/VERSION]")
     """Model that is loaded from the start and stays, with --max-loaded-models. Without a version the
     newest. Can be given several times."""
-    host: str = "127.0.0.1"
+    pivot: str | None = option(None, metavar="LANGUAGE", when_none="none")
+    """Language that texts go through where no model is for a pair but two are, such as en from de to fr. A
+    request may say otherwise."""
+    glossaries: Path | None = option(None, when_none="glossaries in the models folder")
+    """Folder of glossaries that requests may name, as NAME.tsv: a first line of languages, then a line for
+    each term, with tabs between."""
+    aligners: Path | None = option(None, when_none="words are linked by models only")
+    """Folder of saved aligners that requests to link words may name: a folder of `dragoman align train` for
+    each, under its name. It needs the extra dragoman[align]."""
+    host: str = option("127.0.0.1", heading="Addresses and ports")
     """Address that gRPC listens on."""
     port: int = option(50051, at_least=0, at_most=65535)
     """Port of gRPC; 0 lets the system choose."""
-    metrics_host: str | None = option(None, when_none="as --host")
-    """Address that the metrics port listens on."""
-    metrics_port: int = option(9055, at_least=0, at_most=65535)
-    """HTTP port of /metrics; 0 turns it off. The default is none of Prometheus's own (9090 to 9094), of its
-    exporters (9100 to 9999) or of outgoing connections."""
     http_host: str | None = option(None, when_none="as --host")
     """Address that the HTTP port listens on."""
     http_port: int | None = option(None, at_least=0, at_most=65535, when_none="none")
@@ -166,7 +175,14 @@ class ServerConfig:
     http_trusted_proxies: tuple[str, ...] = option((), flag="--http-trusted-proxy", metavar="ADDRESS")
     """Address or network of proxies whose X-Forwarded-Proto, -Host and -For are believed, as 10.0.0.0/8. Can
     be given several times."""
-    tls_certificate: Path | None = option(None, when_none="without TLS")
+    metrics_host: str | None = option(None, when_none="as --host")
+    """Address that the metrics port listens on."""
+    metrics_port: int = option(9055, at_least=0, at_most=65535)
+    """HTTP port of /metrics; 0 turns it off. The default is none of Prometheus's own (9090 to 9094), of its
+    exporters (9100 to 9999) or of outgoing connections."""
+    reflection: bool = True
+    """Whether tools such as grpcurl may ask for the API's description."""
+    tls_certificate: Path | None = option(None, heading="Who may call", when_none="without TLS")
     """PEM file with the server's certificate followed by its intermediates; a changed file is used from the
     next connection."""
     tls_key: Path | None = None
@@ -179,30 +195,16 @@ class ServerConfig:
     caller_limits: Path | None = option(None, when_none="everybody may as much as the server can")
     """File of how much each caller may, a line each: NAME LIMIT=VALUE ..., with * for all others. It needs
     --tokens or --tls-client-ca."""
-    glossaries: Path | None = option(None, when_none="glossaries in the models folder")
-    """Folder of glossaries that requests may name, as NAME.tsv: a first line of languages, then a line for
-    each term, with tabs between."""
-    aligners: Path | None = option(None, when_none="words are linked by models only")
-    """Folder of saved aligners that requests to link words may name: a folder of `dragoman align train` for
-    each, under its name. It needs the extra dragoman[align]."""
-    pivot: str | None = option(None, metavar="LANGUAGE", when_none="none")
-    """Language that texts go through where no model is for a pair but two are, such as en from de to fr. A
-    request may say otherwise."""
-    get: str | None = option(None, metavar="MODEL[,...]", when_none="what is in the models folder")
-    """Models that `dragoman get` fetches into the models folder before any is loaded, such as de-en,en-fr,
-    where it has none for these languages. It needs the extra dragoman[get]."""
+    log_format: LogFormat = option("auto", heading="Log, traces, start and end")
+    """Form of a line of the log; auto is text for a terminal, and json for all else."""
+    otlp_endpoint: str | None = option(None, metavar="URL", when_none="no traces")
+    """Collector that traces are sent to by OTLP over gRPC, as http://HOST:4317, or https:// over TLS. It
+    needs the extra dragoman[tracing]."""
     drain_seconds: float = option(30.0, at_least=0)
     """How long accepted calls may take to finish after SIGTERM or SIGINT."""
     max_reload_seconds: float = option(300.0, above=0)
     """How long the models folder, the tokens, the limits, the glossaries or the aligners may take to be read
     again after SIGHUP. What takes longer stays as it was."""
-    otlp_endpoint: str | None = option(None, metavar="URL", when_none="no traces")
-    """Collector that traces are sent to by OTLP over gRPC, as http://HOST:4317, or https:// over TLS. It
-    needs the extra dragoman[tracing]."""
-    log_format: LogFormat = "json"
-    """Form of a line of the log."""
-    reflection: bool = True
-    """Whether tools such as grpcurl may ask for the API's description."""
     limits: RequestLimits = field(default_factory=RequestLimits)
     """How much one caller may ask for."""
     engine: EngineConfig = field(default_factory=EngineConfig)

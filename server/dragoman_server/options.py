@@ -51,6 +51,8 @@ class Setting:
     """The placeholder of a value in help."""
     when_none: str | None = None
     """The effect of no value, in the words of help."""
+    heading: str = ""
+    """Heading of the group of options that begins with this one; none where the group goes on."""
 
     def check(self, name: str, value: Any) -> None:
         """Raises ValueError, naming the field, its value and its range, for a value that is out of it."""
@@ -94,8 +96,8 @@ def check_ranges(config: Any) -> None:
 class Option:
     """One field of a configuration, as the command line has it."""
 
-    path: tuple[str, ...]
-    """Names of the sections that lead to it."""
+    heading: str
+    """Heading of its group."""
     name: str
     kind: Any
     """Its type, without None."""
@@ -115,18 +117,19 @@ class Option:
         return typing.get_args(self.kind) if typing.get_origin(self.kind) is Literal else ()
 
 
-def options(config: type[Any], path: tuple[str, ...] = ()) -> Iterator[Option]:
+def options(config: type[Any]) -> Iterator[Option]:
     """Every option of a configuration, those of its sections where these stand."""
     hints, meanings = typing.get_type_hints(config), field_docstrings(config)
+    heading = ""
     for field_ in dataclasses.fields(config):
-        kind = hints[field_.name]
+        kind, heading = hints[field_.name], _setting(field_).heading or heading
         if dataclasses.is_dataclass(kind):
-            yield from options(typing.cast(type[Any], kind), (*path, field_.name))
+            yield from options(typing.cast(type[Any], kind))
             continue
         if typing.get_origin(kind) is types.UnionType:
             (kind,) = (part for part in typing.get_args(kind) if part is not types.NoneType)
         yield Option(
-            path=path,
+            heading=heading,
             name=field_.name,
             kind=kind,
             default=field_.default,

@@ -3,6 +3,7 @@
 `python -m dragoman_server.reference > docs/reference/server.md`
 """
 
+from itertools import groupby
 from pathlib import Path
 
 from dragoman_server.cli import PREFIX
@@ -17,20 +18,14 @@ How a server is run is told in [operations.md](../operate/operations.md).
 
 This page is written by `python -m dragoman_server.reference > docs/reference/server.md`.
 """
-TITLES = {
-    (): "Where and what",
-    ("limits",): "What one caller may ask for",
-    ("engine",): "How each model runs",
-}
 
 
 def reference() -> str:
     """Every option with its values, default and meaning, as Markdown."""
     parts = [HEAD]
-    for path, title in TITLES.items():
-        parts.append(f"## {title}\n\n| option | values | default | |\n| --- | --- | --- | --- |")
-        parts += [_row(option) for option in options(ServerConfig) if option.path == path]
-        parts.append("")
+    for heading, group in groupby(options(ServerConfig), key=lambda option: option.heading):
+        parts.append(f"## {heading}\n\n| option | values | default | |\n| --- | --- | --- | --- |")
+        parts += [*map(_row, group), ""]
     return "\n".join(parts)
 
 

@@ -159,7 +159,8 @@ class Server:
         self._open()
         ports = {"port": self.port, "metrics_port": self._config.metrics_port, "http_port": self.http_port}
         served = {"models": self._keys(), "aligners": list(self._aligners.by_name)}
-        logger.info("ready", extra={"host": self._config.host, **ports, **served})
+        page = {"page": self._page} if self.http_port is not None else {}
+        logger.info("ready", extra={"host": self._config.host, **ports, **served, **page})
 
     async def reload(self) -> None:
         """Reads the models folder again, while calls go on: new bundles are served, and missing ones no more.
@@ -188,6 +189,15 @@ class Server:
         await self._close(flush_seconds=_FLUSH_SECONDS if finished else 0)
         logger.info("stopped")
         return finished
+
+    @property
+    def _page(self) -> str:
+        """The page's address, for a browser on this machine."""
+        host = self._config.http_host or self._config.host
+        host = host.strip("[]")
+        host = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+        scheme = "http" if self._config.tls_certificate is None else "https"
+        return f"{scheme}://{host}:{self.http_port}/"
 
     async def _reload(self) -> bool:
         """Whether all was read again."""

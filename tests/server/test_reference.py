@@ -1,9 +1,12 @@
 """docs/reference/server.md is what the configuration says."""
 
+import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from dragoman_server.cli import serve
 from dragoman_server.config import EngineConfig, RequestLimits
 from dragoman_server.reference import reference
 
@@ -30,3 +33,12 @@ def test_a_value_out_of_its_range_is_refused_by_name(
 ) -> None:
     with pytest.raises(ValueError, match=said):
         config(**{name: value})
+
+
+def test_the_help_has_the_groups_of_the_page() -> None:
+    text = CliRunner().invoke(serve, ["--help"], prog_name="serve", terminal_width=100).output
+    page = PAGE.read_text()
+    headings = re.findall(r"^## (.*)", page, re.MULTILINE)
+    assert re.findall(r"^(?!Usage|Help)(\w.*):$", text, re.MULTILINE) == headings
+    for first in re.findall(r"^## .*\n\n.*\n.*\n\| `(--[\w-]+)`", page, re.MULTILINE):
+        assert re.search(rf":\n  {first}\b", text), first

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -551,6 +552,23 @@ def test_why_it_does_not_start_is_in_the_form_of_the_log(tmp_path: Path, log_for
         assert "Error: " in reason
     assert "no bundle in" in reason
     assert "de-en/1" in reason
+
+
+def test_a_terminal_is_told_in_text_where_the_page_is(tmp_path: Path) -> None:
+    write_bundle(tmp_path)
+    terminal, end = os.openpty()
+    command = [sys.executable, "-m", "dragoman", "serve", "--models", str(tmp_path), "--host", "0.0.0.0"]
+    command += ["--port", "0", "--http-port", "0", "--metrics-port", "0"]
+    with subprocess.Popen(command, stderr=end) as server, contextlib.ExitStack() as stack:
+        stack.callback(os.close, terminal)
+        stack.callback(server.kill)
+        os.close(end)
+        log = ""
+        while not re.search('(INFO |")ready.*\n', log):
+            log += os.read(terminal, 1 << 16).decode()
+        (address,) = re.findall(r" INFO ready .*page=(http://localhost:\d+/)", log)
+        with urlopen(address) as page:
+            assert b"<textarea" in page.read()
 
 
 async def test_health_is_told_per_service_and_model(start_server: StartServer, tmp_path: Path) -> None:
