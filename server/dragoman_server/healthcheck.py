@@ -17,7 +17,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 from dragoman_server.api.certificate import name_in
 from dragoman_server.config import ServerConfig
-from dragoman_server.service.callers import AUTHORIZATION, TokenFileError, read_tokens
+from dragoman_server.service.callers import AUTHORIZATION, HASHED, TokenFileError, read_tokens
 
 CALLER = "healthcheck"
 """The token that it calls a server with tokens with."""
@@ -117,7 +117,8 @@ def healthcheck(
 def _metadata(tokens: Path | None) -> tuple[tuple[str, str], ...]:
     """What shows the server the token of this command, where the file has one."""
     names = {} if tokens is None else read_tokens(tokens)
-    return tuple((AUTHORIZATION, f"Bearer {token}") for token, name in names.items() if name == CALLER)[:1]
+    shown = [token for token, name in names.items() if name == CALLER and not token.startswith(HASHED)]
+    return tuple((AUTHORIZATION, f"Bearer {token}") for token in shown[:1])
 
 
 def _open_channel(

@@ -20,6 +20,8 @@ MAX_NAME_CHARACTERS = 64
 """A name stands in every line of the log that is its caller's."""
 MAX_CERTIFIED_NAME_CHARACTERS = 256
 """The same of a certificate's name, as SPIFFE's are longer."""
+HASHED = "sha256:"
+"""What a token begins with in a file that has its SHA-256 in its place, in hexadecimal digits."""
 AUTHORIZATION = "authorization"
 """The key of a call's metadata that its token travels under, as `Bearer TOKEN` (RFC 6750, section 2.1)."""
 
@@ -31,38 +33,46 @@ _CERTIFICATE_WAY_OUT = (
 )
 
 
+NAME_RULE = (
+    f"must be a name, of at most {MAX_NAME_CHARACTERS} letters, digits, dots, underscores, @ and hyphens"
+)
+
+
 class TokenFileError(ValueError):
     """A file of tokens can't be read, or is none."""
 
 
 def read_tokens(path: Path) -> dict[str, str]:
-    """The tokens of a file and whose they are: a line each, the caller's name and the token.
+    """The tokens of a file and whose they are: a line each, the caller's name and the token or its hash.
 
     A name has letters, digits and ".", "_", "@" or "-"; a token is of visible ASCII characters. Empty lines
     and those that begin with # are skipped. A caller may have several tokens, as while they are changed.
     Raises TokenFileError, which names the line and no token.
     """
     names: dict[str, str] = {}
+    owners: dict[bytes, str] = {}
     for number, words in read_words(path, TokenFileError):
         if len(words) != 2:
             raise TokenFileError(f"{path}, line {number}: {len(words)} words; a line is NAME TOKEN")
         name, token = words
-        if not re.fullmatch(rf"[\w.@-]{{1,{MAX_NAME_CHARACTERS}}}", name, re.ASCII):
-            raise TokenFileError(
-                f"{path}, line {number}: what stands first must be a name, of at most {MAX_NAME_CHARACTERS} "
-                "letters, digits, dots, underscores, @ and hyphens"
-            )
+        if not is_name(name):
+            raise TokenFileError(f"{path}, line {number}: what stands first {NAME_RULE}")
         if not re.fullmatch(rf"[!-~]{{{MIN_TOKEN_CHARACTERS},}}", token):
             raise TokenFileError(
                 f"{path}, line {number}: the token, behind the name, must be of {MIN_TOKEN_CHARACTERS} ASCII "
-                "characters or more; `openssl rand -hex 32` makes one"
+                f"characters or more, or {HASHED} and its hash; `dragoman keys add NAME` makes one"
             )
-        if names.get(token, name) != name:
+        if owners.setdefault(token_digest(token), name) != name:
             raise TokenFileError(f"{path}, line {number}: the token is another caller's too")
         names[token] = name
     if not names:
         raise TokenFileError(f"{path} holds no token, so that nobody could call; a line is NAME TOKEN")
     return names
+
+
+def is_name(text: str) -> bool:
+    """Whether a caller can be called so: see NAME_RULE."""
+    return bool(re.fullmatch(rf"[\w.@-]{{1,{MAX_NAME_CHARACTERS}}}", text, re.ASCII))
 
 
 class Callers:
@@ -86,7 +96,7 @@ class Callers:
                 "the file of tokens can be read by every user of the machine: chmod o-r takes that from them",
                 extra={"path": str(self._path)},
             )
-        return {_digest(token): name for token, name in read_tokens(self._path).items()}
+        return {token_digest(token): name for token, name in read_tokens(self._path).items()}
 
     def use(self, names: Mapping[bytes, str]) -> None:
         """Knows these callers from now on, and no others."""
@@ -136,6 +146,13 @@ def _certified_name(names: Sequence[str]) -> str:
         reason = f"the caller's certificate names {quote(names[0])}, which can't be a caller's name"
         raise UnknownCallerError(reason, _CERTIFICATE_WAY_OUT)
     return names[0]
+
+
+def token_digest(entry: str) -> bytes:
+    """The SHA-256 of a token, as a file has it."""
+    if re.fullmatch(HASHED + "[0-9a-f]{64}", entry):
+        return bytes.fromhex(entry.removeprefix(HASHED))
+    return _digest(entry)
 
 
 def _digest(token: str) -> bytes:
