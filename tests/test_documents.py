@@ -2,6 +2,7 @@
 
 import pkgutil
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,6 +72,23 @@ def test_benchmarks_that_documents_name_are_there() -> None:
     shown = {name for path in lasting for name in _BENCHMARK.findall(path.read_text())} - {"--list"}
     assert len(shown) >= len(SCENARIOS)
     assert shown <= SCENARIOS
+
+
+def test_each_dependency_has_a_line_that_says_why() -> None:
+    project = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
+    extras = {name: found for name, found in project["optional-dependencies"].items() if name != "dev"}
+    required = {
+        re.split(r"[\[>=]", line)[0]
+        for found in [project["dependencies"], *extras.values()]
+        for line in found
+    }
+    page = (HOUSE / "docs/reference/dependencies.md").read_text()
+    listed = [
+        name
+        for row in re.findall(r"^\| ([a-z][\w, -]*) \| [^|]{10,} \| [A-Z][\w.-]+ \|", page, re.MULTILINE)
+        for name in row.split(", ")
+    ]
+    assert sorted(listed) == sorted(required - {"dragoman"})
 
 
 def test_the_tree_has_what_there_is() -> None:
