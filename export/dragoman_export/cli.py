@@ -71,8 +71,8 @@ def export(
 
         from dragoman_export.corpus import corpus_for_export, learns_shortlist
         from dragoman_export.exporter import export_bundle
-        from dragoman_export.machine import count_threads
         from dragoman_export.memory import WITH_PYTORCH, check_memory
+        from dragoman_export.threads import count_threads
         from dragoman_training.decoding.members import load_members
 
         torch.set_num_threads(count_threads())

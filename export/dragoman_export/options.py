@@ -123,7 +123,7 @@ class ExportRequest:
 
     def available_memory(self) -> int | None:
         """Bytes that an export may take; None for no known limit."""
-        from dragoman_export.machine import available_memory
+        from dragoman_bundle.machine import available_memory
 
         return available_memory() if self.max_memory is None else int(self.max_memory * 1e9)
 

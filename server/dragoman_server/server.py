@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import grpc
+from dragoman_bundle.machine import count_processors
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from prometheus_client import CollectorRegistry, start_http_server
@@ -38,7 +39,6 @@ from dragoman_server.config import ServerConfig
 from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.detection import LanguageDetector
 from dragoman_server.engine import DeviceUnavailableError
-from dragoman_server.engine.pool.processors import count_processors
 from dragoman_server.glossaries import FOLDER, Glossaries, GlossaryError
 from dragoman_server.logs import Log
 from dragoman_server.metrics.callers import CallerMetrics

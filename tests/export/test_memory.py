@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from dragoman_bundle.machine import available_memory
 
 from dragoman_export.cli import export
-from dragoman_export.machine import available_memory
 
 INFO = "MemTotal:  8000 kB\nMemAvailable:  4000 kB\n"
 

@@ -17,7 +17,7 @@ import click
 from dragoman.cli.failure import Failure, missing_extra
 
 SECTIONS = {
-    "Serve and call": ("serve", "translate", "translate-file", "models", "align-texts", "keys"),
+    "Serve and call": ("serve", "translate", "translate-file", "models", "align-texts", "keys", "doctor"),
     "Get and train models": ("get", "corpora", "train", "average", "export"),
     "Measure": ("evaluate", "record-quality", "load-test"),
 }

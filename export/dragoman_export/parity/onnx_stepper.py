@@ -16,7 +16,7 @@ from dragoman_bundle.search import Candidates, Ids, Scores, pad_rows
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 
-from dragoman_export.machine import count_threads
+from dragoman_export.threads import count_threads
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from dragoman_bundle import Bundle, Manifest
+from dragoman_bundle.machine import count_processors
 
 from dragoman_server.config import EngineConfig
 from dragoman_server.engine import (
@@ -30,7 +31,6 @@ from dragoman_server.engine.onnx.opening import (
 from dragoman_server.engine.onnx.session import PROVIDERS, DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
-from dragoman_server.engine.pool.processors import count_processors
 from dragoman_server.metrics.translation import Metrics, ModelMetrics
 from dragoman_server.models.model import Model
 

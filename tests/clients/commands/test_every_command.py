@@ -77,10 +77,11 @@ def test_a_command_has_its_help(path: tuple[str, ...]) -> None:
 def test_a_command_without_arguments_says_what_it_lacks(
     path: tuple[str, ...], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Three need none: of them one finds no server, one no models, one no tokens."""
+    """Four need none: of them one finds no server, two no models, one no tokens."""
     result = call(*path)
     told = result.output + capfd.readouterr().err
     needs_none = {
+        ("doctor",): "models: none in models",
         ("keys", "list"): "tokens can't be read: No such file or directory",
         ("models",): "Is a server running there",
         ("serve",): "the models folder models does not exist: --models names the folder to serve",

@@ -6,21 +6,13 @@ from pathlib import Path
 
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMORY_INFO = Path("/proc/meminfo")
-MAX_THREADS = 4
-"""Threads beyond which an export is no faster: most of its time goes into one, and what the gate multiplies
-are some tens of rows."""
 
 
-def count_threads(cgroup: Path = _CGROUP) -> int:
-    """Threads for an export: what OMP_NUM_THREADS says; or the processors that this process may be scheduled
-    on or that its control group has time for, whichever is less, and no more than pay."""
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
+def count_processors(cgroup: Path = _CGROUP) -> int:
+    """The processors this process may be scheduled on, or its control group's quota where that is less."""
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = _processor_quota(cgroup)
-    usable = affinity if quota is None else max(1, min(affinity, math.ceil(quota)))
-    return min(usable, MAX_THREADS)
+    quota = _quota(cgroup)
+    return affinity if quota is None else max(1, min(affinity, math.ceil(quota)))
 
 
 def available_memory(cgroup: Path = _CGROUP, memory_info: Path = _MEMORY_INFO) -> int | None:
@@ -33,15 +25,16 @@ def available_memory(cgroup: Path = _CGROUP, memory_info: Path = _MEMORY_INFO) -
     return min(known) if known else None
 
 
-def _processor_quota(cgroup: Path) -> float | None:
+def _quota(cgroup: Path) -> float | None:
     """Processor time per time that the group may use; None where there is no limit or no control group."""
+    version_2 = cgroup / "cpu.max"
+    version_1 = cgroup / "cpu"
     try:
-        if (cgroup / "cpu.max").exists():
-            limit, period = (cgroup / "cpu.max").read_text().split()
+        if version_2.exists():
+            limit, period = version_2.read_text().split()
         else:
-            limit, period = (
-                (cgroup / "cpu" / f"cpu.cfs_{name}_us").read_text().strip() for name in ("quota", "period")
-            )
+            limit = (version_1 / "cpu.cfs_quota_us").read_text().strip()
+            period = (version_1 / "cpu.cfs_period_us").read_text().strip()
     except OSError:
         return None
     return None if limit in ("max", "-1") else int(limit) / int(period)

@@ -4,8 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-
-from dragoman_server.engine.pool.processors import count_processors
+from dragoman_bundle.machine import count_processors
 
 
 @pytest.fixture(autouse=True)
