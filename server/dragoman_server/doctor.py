@@ -89,13 +89,13 @@ def _examine_extras() -> Iterator[Finding]:
 
 def _examine_onnxruntime() -> Finding:
     try:
-        import onnxruntime
+        from dragoman_server.engine.onnx.session import installed
     except ImportError as error:
         way_out = "Install the extra server-cpu, or server where there is an NVIDIA GPU."
         return Finding(verdict="error", subject="onnxruntime", found=f"missing: {error}", way_out=way_out)
-    providers = onnxruntime.get_available_providers()
+    version, providers = installed()
     names = [name.removesuffix("ExecutionProvider") for name in providers]
-    found = f"{onnxruntime.__version__}, {', '.join(names)}"
+    found = f"{version}, {', '.join(names)}"
     if shutil.which("nvidia-smi") and "CUDAExecutionProvider" not in providers:
         way_out = (
             "A GPU's driver is here, and this build can't use it: install server in place of server-cpu."

@@ -30,6 +30,11 @@ _has_common_arena = False
 _common_arena_lock = threading.Lock()
 
 
+def installed() -> tuple[str, list[str]]:
+    """onnxruntime's version, and the providers of this build."""
+    return onnxruntime.__version__, onnxruntime.get_available_providers()
+
+
 @dataclass(frozen=True, kw_only=True)
 class DecoderOptions:
     """The options of a decoder. It can be pickled, for another process to open the same decoder."""
