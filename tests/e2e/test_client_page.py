@@ -12,7 +12,7 @@ import trustme
 from tests.server.server_process import ServerProcess
 
 HOUSE = Path(__file__).parents[2]
-GUIDES = ("guide/client", "guide/streams", "guide/client-errors", "operate/connections")
+GUIDES = ("guide/client", "guide/coming-from", "guide/streams", "guide/client-errors", "operate/connections")
 TOKEN = "0123456789abcdef"
 _EXAMPLE = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -37,11 +37,13 @@ def addresses(folder: Path) -> Iterator[dict[str, str]]:
     files = {"--tls-certificate": "certificate.pem", "--tls-key": "key.pem", "--tokens": "tokens"}
     tls = [word for option, name in files.items() for word in (option, str(folder / name))]
     servers = {
-        "localhost:50051": ServerProcess(*models, environment={}),
+        "localhost:50051": ServerProcess(*models, "--http-port", "0", environment={}),
         "localhost:50052": ServerProcess(*models, *tls, environment={}),
     }
     try:
-        ports = {address: server.wait_for("ready")["port"] for address, server in servers.items()}
+        ready = {address: server.wait_for("ready") for address, server in servers.items()}
+        ports = {address: event["port"] for address, event in ready.items()}
+        ports["localhost:8080"] = ready["localhost:50051"]["http_port"]
         yield {address: f"localhost:{port}" for address, port in ports.items()}
     finally:
         for server in servers.values():
