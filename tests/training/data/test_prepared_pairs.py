@@ -21,11 +21,11 @@ import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.training.toy_pairs import SOURCES, TARGETS, toy_tokenizer
 
+from dragoman_training.data import file_pairs, parts
 from dragoman_training.data.batching import Pairs
-from dragoman_training.data.corpora import file_pairs, parts
-from dragoman_training.data.corpora.cache import CorpusCache, CorpusCacheError
-from dragoman_training.data.corpora.file_pairs import FilePairs
+from dragoman_training.data.cache import CorpusCache, CorpusCacheError
 from dragoman_training.data.corpus import Corpus, CorpusError, read_corpus
+from dragoman_training.data.file_pairs import FilePairs
 from dragoman_training.data.pair_filter import FilterConfig
 from dragoman_training.data.subword_sampler import make_samplers
 from dragoman_training.data.subword_sampling import SubwordSamplingConfig
@@ -207,7 +207,7 @@ def test_what_is_made_of_something_else_is_another(
         case "texts":
             recipe = replace(recipe, subword_sampling=SubwordSamplingConfig(source=True))
         case "version":
-            monkeypatch.setattr("dragoman_training.data.corpora.cache.FORMAT", 0)
+            monkeypatch.setattr("dragoman_training.data.cache.FORMAT", 0)
     found = opened(recipe, folder).tokenized(tokenizers)
     assert len(entries(folder)) == len(before) + 1
     assert_same(found, in_memory(recipe, folder, tokenizers[0]))
@@ -357,6 +357,6 @@ def test_files_that_were_just_changed_are_read_again(folder: Path) -> None:
 
 def test_processes_that_tokenize_have_no_pytorch() -> None:
     """Each of them would hold it once more, and begin seconds later."""
-    code = "import sys, dragoman_training.data.corpora.tokenizing; print('torch' in sys.modules)"
+    code = "import sys, dragoman_training.data.tokenizing; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-from dragoman_training.data.corpora.cache import CorpusCache
-from dragoman_training.data.corpora.file_pairs import FilePairs, show_linking, show_sample
-from dragoman_training.data.corpora.parts import parts_of
-from dragoman_training.data.corpora.sample import filtered
-from dragoman_training.data.corpora.survey import survey
+from dragoman_training.data.cache import CorpusCache
 from dragoman_training.data.corpus import Corpus, evenly_spaced, read_corpus
+from dragoman_training.data.file_pairs import FilePairs, show_linking, show_sample
+from dragoman_training.data.parts import parts_of
+from dragoman_training.data.sample import filtered
+from dragoman_training.data.survey import survey
 from dragoman_training.data.tokenized_corpus import TokenizedCorpus, tokenize
 from dragoman_training.data.vocabulary import train_tokenizers
 

@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_training.data.corpora.parts import Part, open_file
 from dragoman_training.data.corpus import CorpusError
+from dragoman_training.data.parts import Part, open_file
 
 CHUNK_BYTES = 1 << 22
 SETTLED_NANOSECONDS = 2 * 10**9

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman_training.data.corpora.arrays import ArrayFile, MappedTexts, map_array, write_array
-from dragoman_training.data.corpora.cache import CorpusCacheError
-from dragoman_training.data.corpora.checksum import combine_crc32
-from dragoman_training.data.corpora.tokenizing import TokenizedBlock
+from dragoman_training.data.arrays import ArrayFile, MappedTexts, map_array, write_array
+from dragoman_training.data.cache import CorpusCacheError
+from dragoman_training.data.checksum import combine_crc32
 from dragoman_training.data.corpus import show_fingerprint
 from dragoman_training.data.pair_filter import DUPLICATES
 from dragoman_training.data.token_ids import TokenIds, begins
@@ -27,6 +26,7 @@ from dragoman_training.data.tokenized_corpus import (
     TokenizedCorpus,
     first_of_equals,
 )
+from dragoman_training.data.tokenizing import TokenizedBlock
 
 SIDES = ("source", "target")
 LENGTH, MARK, BEGIN, BYTE = (np.dtype(kind) for kind in ("u4", "u8", "i8", "u1"))

@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman_training.data.corpora.cache import CorpusCacheError
+from dragoman_training.data.cache import CorpusCacheError
 from dragoman_training.data.token_ids import Numbers
 
 

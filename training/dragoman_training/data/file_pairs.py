@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import sentencepiece
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-from dragoman_training.data.corpora.cache import CorpusCache
-from dragoman_training.data.corpora.parts import Part, read_blocks
-from dragoman_training.data.corpora.sample import read_sample
-from dragoman_training.data.corpora.store import open_corpus, open_links, write_corpus, write_links
-from dragoman_training.data.corpora.survey import FileFacts, check_unchanged
-from dragoman_training.data.corpora.tokenizing import Tokenizing, tokenize_blocks
+from dragoman_training.data.cache import CorpusCache
 from dragoman_training.data.corpus import CorpusError
 from dragoman_training.data.links import link_blocks, link_type
+from dragoman_training.data.parts import Part, read_blocks
+from dragoman_training.data.sample import read_sample
+from dragoman_training.data.store import open_corpus, open_links, write_corpus, write_links
+from dragoman_training.data.survey import FileFacts, check_unchanged
 from dragoman_training.data.token_ids import TokenIds, id_type
 from dragoman_training.data.tokenized_corpus import TokenizedCorpus
+from dragoman_training.data.tokenizing import Tokenizing, tokenize_blocks
 from dragoman_training.data.vocabulary import train_tokenizers
 from dragoman_training.run.guided_alignment import load_linker
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from dragoman_training.data.corpora.checksum import combine_crc32
-from dragoman_training.data.corpora.parts import PairBlock, Part, TextBlock, pairs_of, read_blocks
-from dragoman_training.data.corpora.survey import FileFacts
-from dragoman_training.data.corpora.tokenizing import checksum
+from dragoman_training.data.checksum import combine_crc32
 from dragoman_training.data.corpus import Corpus, CorpusError, show_fingerprint
 from dragoman_training.data.pair_filter import FilterConfig, reasons_to_leave_out
+from dragoman_training.data.parts import PairBlock, Part, TextBlock, pairs_of, read_blocks
+from dragoman_training.data.survey import FileFacts
+from dragoman_training.data.tokenizing import checksum
 
 
 def read_sample(

@@ -1,1 +1,0 @@
-"""Corpora of any size: read block by block, tokenized by all cores, kept as arrays on disk."""
