@@ -115,10 +115,8 @@ def _train(
     from dragoman_training.data.corpus import read_corpus
     from dragoman_training.data.training_pairs import open_training_pairs
     from dragoman_training.run.reporter import Reporter
-    from dragoman_training.run.resuming import changed_on_resuming, check_resumable
-    from dragoman_training.run.run_folder import left_by_another
-    from dragoman_training.run.start import load_start
-    from dragoman_training.run.stop_request import StopRequest
+    from dragoman_training.run.resuming import changed_on_resuming, check_resumable, load_start
+    from dragoman_training.run.run_folder import StopRequest, left_by_another
     from dragoman_training.run.trainer import Trainer
 
     last = folder / "last.safetensors"

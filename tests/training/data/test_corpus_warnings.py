@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from dragoman_training.checkpoint import load_checkpoint
-from dragoman_training.data.batching import Pairs
+from dragoman_training.data.batching import Pairs, warnings_about
 from dragoman_training.data.corpus import Corpus, read_corpus
-from dragoman_training.data.corpus_warnings import warnings_about
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from dragoman_training.data.batch_plan import draw_pairs
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.data.pair_filter import FilterConfig, reasons_to_leave_out
-from dragoman_training.data.sample import filtered
 from dragoman_training.data.shuffle import Shuffler
+from dragoman_training.data.survey import filtered
 from dragoman_training.data.tokenized_corpus import show_left_out, tokenize
 from dragoman_training.models import LanguageModelConfig
 from dragoman_training.provenance import provenances

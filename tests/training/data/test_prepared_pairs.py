@@ -21,16 +21,15 @@ import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.training.toy_pairs import SOURCES, TARGETS, toy_tokenizer
 
-from dragoman_training.data import file_pairs, parts
+from dragoman_training.data import files, training_pairs
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.cache import CorpusCache, CorpusCacheError
 from dragoman_training.data.corpus import Corpus, CorpusError, read_corpus
-from dragoman_training.data.file_pairs import FilePairs
 from dragoman_training.data.pair_filter import FilterConfig
 from dragoman_training.data.subword_sampler import make_samplers
 from dragoman_training.data.subword_sampling import SubwordSamplingConfig
 from dragoman_training.data.tokenized_corpus import TokenizedCorpus, tokenize
-from dragoman_training.data.training_pairs import open_training_pairs
+from dragoman_training.data.training_pairs import FilePairs, open_training_pairs
 from dragoman_training.data.vocabulary import train_tokenizers
 from dragoman_training.models import LanguageModelConfig, LuongConfig
 from dragoman_training.recipe.settings import DataConfig, Recipe, TrainingConfig, VocabularyConfig
@@ -51,7 +50,7 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture(autouse=True)
 def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "BLOCK_LINES", 5)
+    monkeypatch.setattr(files, "BLOCK_LINES", 5)
 
 
 @pytest.fixture
@@ -217,13 +216,13 @@ def test_a_corpus_that_changes_meanwhile_is_refused_and_leaves_nothing(
     folder: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pairs = opened(recipe_of(), folder)
-    write = file_pairs.write_corpus
+    write = training_pairs.write_corpus
 
     def changing(*arguments: Any, **options: Any) -> None:
         write(*arguments, **options)
         (folder / "a.en").write_text((folder / "a.en").read_text().replace("dog", "cat"))
 
-    monkeypatch.setattr(file_pairs, "write_corpus", changing)
+    monkeypatch.setattr(training_pairs, "write_corpus", changing)
     with pytest.raises(CorpusError, match=r"a\.en was changed while it was read"):
         pairs.tokenized((tokenizer, tokenizer))
     assert entries(folder) == set()

@@ -29,8 +29,8 @@ from dragoman_training.models.ensemble import Ensemble
 from dragoman_training.processes import Processes
 from dragoman_training.recipe.settings import DataConfig, DecodingConfig, Recipe, TrainingConfig
 from dragoman_training.run.reporter import Reporter
+from dragoman_training.run.run_folder import StopRequest
 from dragoman_training.run.scheduled_sampling import ScheduledSamplingConfig
-from dragoman_training.run.stop_request import StopRequest
 from dragoman_training.run.trainer import Trainer
 
 CPU, META = torch.device("cpu"), torch.device("meta")

@@ -28,8 +28,8 @@ from dragoman_training.run.guided_alignment import GuidedAlignmentConfig
 from dragoman_training.run.objective import Objective
 from dragoman_training.run.optimizer import learning_rate
 from dragoman_training.run.reporter import Reporter
+from dragoman_training.run.run_folder import StopRequest
 from dragoman_training.run.scheduled_sampling import ScheduledSamplingConfig, teacher_forcing
-from dragoman_training.run.stop_request import StopRequest
 from dragoman_training.run.trainer import Trainer
 from dragoman_training.run.validation import perplexity
 

@@ -17,8 +17,7 @@ from torch.nn import functional
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
 from dragoman_training.classics.smt.tuning import Candidates, Numbers, count_matches, tune
 from dragoman_training.data.batching import pad_ids
-from dragoman_training.decoding.stepper import TorchStepper
-from dragoman_training.decoding.translator import BATCH_ROWS, Translator
+from dragoman_training.decoding.translator import BATCH_ROWS, TorchStepper, Translator
 from dragoman_training.models import Seq2Seq
 
 START = {"direct": 1.0, "reverse": 0.3, "language_model": 0.1, "tokens": 0.1}

@@ -14,10 +14,9 @@ from torch import Tensor
 
 from dragoman_training.data.batch_plan import BatchPlan, draw_pairs, plan_batches
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.data.links import Learn, link_blocks
 from dragoman_training.data.shuffle import Shuffler
 from dragoman_training.data.subword_sampler import SubwordSampler
-from dragoman_training.data.token_ids import TokenIds, flatten, joined
+from dragoman_training.data.token_ids import Learn, TokenIds, flatten, joined, link_blocks
 from dragoman_training.data.tokenized_corpus import ONE_SIDED, TOO_LONG, TokenizedCorpus, count_seen, tokenize
 
 
@@ -215,3 +214,29 @@ def pad_ids(sentences: Sequence[Sequence[int]], pad: int) -> Tensor:
     """Ids of sentences of any length as one tensor [S, T], padded at the end."""
     longest = max(len(sentence) for sentence in sentences)
     return torch.tensor([[*sentence, *[pad] * (longest - len(sentence))] for sentence in sentences])
+
+
+KNOWN_SHARE = 0.01
+"""Most of the validation pairs that may be training pairs too, and of a side's tokens that may be unknown."""
+
+
+def warnings_about(pairs: Pairs, valid: Corpus) -> list[str]:
+    """One sentence for each warning. `pairs` are the training pairs, `valid` the validation corpus."""
+    warnings = []
+    seen = pairs.count_seen(valid)
+    if seen > KNOWN_SHARE * len(valid):
+        warnings.append(
+            f"{seen:,} of {len(valid):,} validation pairs are training pairs too: on them is measured how "
+            "well they were learnt by heart"
+        )
+    if pairs.num_copies > len(pairs) / 2:
+        warnings.append(
+            f"{pairs.num_copies:,} of {len(pairs):,} training pairs have the same text on both sides"
+        )
+    for side, share in zip(("source", "target"), pairs.unknown_shares(), strict=True):
+        if share > KNOWN_SHARE:
+            warnings.append(
+                f"{share:.1%} of the {side} tokens are unknown to the vocabulary, and can't be learnt: raise "
+                "vocabulary.character_coverage, or begin with no model of other scripts (training.start_from)"
+            )
+    return warnings

@@ -1,4 +1,8 @@
-"""Sentence pairs from files: line-parallel, tab-separated, gzipped, or a Hugging Face data set."""
+"""Sentence pairs from files: line-parallel, tab-separated, gzipped, or a Hugging Face data set.
+
+A fingerprint says which pairs a corpus holds. That of two texts in a row follows from those of each, so that
+blocks may be read one by one.
+"""
 
 import gzip
 import zlib
@@ -11,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     # What tokenizes in a process of its own needs no PyTorch, which settings bring.
     from dragoman_training.recipe.settings import DataConfig
+from functools import lru_cache
 
 
 class CorpusError(ValueError):
@@ -153,3 +158,35 @@ def _hugging_face_pairs(data: "DataConfig", split: str, folder: Path) -> Iterato
             raise CorpusError(f'{data.hugging_face}: has no "{missing.pop()}", only {", ".join(row)}')
         # What a side lacks is an empty side.
         yield row[data.source_language] or "", row[data.target_language] or ""
+
+
+_POLYNOMIAL = 0xEDB88320
+
+
+def combine_crc32(first: int, second: int, second_length: int) -> int:
+    """CRC-32 of one text and another behind it; `second_length` is the other's, in bytes.
+
+    Zeros behind a text multiply its checksum, as a polynomial over GF(2), by a power of x.
+    """
+    return _multiply(_power(8 * second_length), first) ^ second
+
+
+@lru_cache(maxsize=4096)
+def _power(exponent: int) -> int:
+    """x to the power, modulo CRC-32's polynomial; the lowest power is the highest bit."""
+    result, square = 1 << 31, 1 << 30
+    while exponent:
+        if exponent & 1:
+            result = _multiply(result, square)
+        square = _multiply(square, square)
+        exponent >>= 1
+    return result
+
+
+def _multiply(one: int, other: int) -> int:
+    product = 0
+    for bit in range(31, -1, -1):
+        if one >> bit & 1:
+            product ^= other
+        other = other >> 1 ^ (_POLYNOMIAL if other & 1 else 0)
+    return product

@@ -7,7 +7,7 @@ from typing import Protocol, cast
 
 from dragoman_bundle.languages import primary_language
 
-from dragoman_training.recipe.checks import require_at_least
+from dragoman_training.checks import require_at_least
 
 SHORT_CHARACTERS = 20
 """Up to so many on its longer side no pair is of too unequal lengths: "Oui." is "Yes, I do."."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dragoman_training.recipe.checks import require_at_least, require_at_most, require_default
+from dragoman_training.checks import require_at_least, require_at_most, require_default
 
 
 @dataclass(frozen=True, kw_only=True)

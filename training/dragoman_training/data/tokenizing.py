@@ -17,8 +17,8 @@ from multiprocessing import get_context, parent_process
 
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
+from dragoman_training.data.files import TextBlock, pairs_of
 from dragoman_training.data.pair_filter import FilterConfig
-from dragoman_training.data.parts import TextBlock, pairs_of
 from dragoman_training.data.tokenized_corpus import TokenBlock, tokenize_block
 
 WAITING_BLOCKS = 2

@@ -7,9 +7,8 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus, CorpusError, read_corpus
-from dragoman_training.data.parts import parts_of
-from dragoman_training.data.sample import filtered, fingerprint_of, read_sample
-from dragoman_training.data.survey import survey
+from dragoman_training.data.files import parts_of
+from dragoman_training.data.survey import filtered, fingerprint_of, read_sample, survey
 from dragoman_training.run.validation import spread
 
 RECIPE_FOLDER = Path("training/recipes")

@@ -1,4 +1,8 @@
-"""The training pairs of a recipe, from its files to the token ids that batches are cut from."""
+"""The training pairs of a recipe, from its files to the token ids that batches are cut from.
+
+Pairs in files are made ready once for the same files, vocabulary and options: the vocabulary and the token
+ids are kept in the corpus cache.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,15 +13,33 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_training.data.cache import CorpusCache
 from dragoman_training.data.corpus import Corpus, evenly_spaced, read_corpus
-from dragoman_training.data.file_pairs import FilePairs, show_linking, show_sample
-from dragoman_training.data.parts import parts_of
-from dragoman_training.data.sample import filtered
-from dragoman_training.data.survey import survey
+from dragoman_training.data.files import parts_of
+from dragoman_training.data.survey import filtered, survey
 from dragoman_training.data.tokenized_corpus import TokenizedCorpus, tokenize
 from dragoman_training.data.vocabulary import train_tokenizers
 
 if TYPE_CHECKING:
     from dragoman_training.recipe.settings import Recipe
+import dataclasses
+import hashlib
+import os
+import time
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import sentencepiece
+
+from dragoman_training.data.corpus import CorpusError
+from dragoman_training.data.files import Part, read_blocks
+from dragoman_training.data.store import open_corpus, open_links, write_corpus, write_links
+from dragoman_training.data.survey import FileFacts, check_unchanged, read_sample
+from dragoman_training.data.token_ids import TokenIds, id_type, link_blocks, link_type
+from dragoman_training.data.tokenizing import Tokenizing, tokenize_blocks
+from dragoman_training.run.guided_alignment import load_linker
+
+if TYPE_CHECKING:
+    from dragoman_training.recipe.settings import Recipe, VocabularyConfig
 
 
 class TrainingPairs(Protocol):
@@ -76,3 +98,160 @@ class MemoryPairs:
         if self.recipe.guided_alignment.weight:
             self.report(show_linking(len(self.corpus), self.recipe.guided_alignment.max_pairs))
         return tokenize(self.corpus, tokenizers, max_tokens=max_tokens, pair_filter=pair_filter)
+
+
+FEWEST_LINES_FOR_PROCESSES = 100_000
+"""Below so many lines processes take longer to begin than to tokenize."""
+TELL_EVERY_SECONDS = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilePairs:
+    """The pairs of some files."""
+
+    parts: Sequence[Part]
+    facts: dict[Path, FileFacts]
+    """What the files held when they were surveyed."""
+    recipe: "Recipe"
+    cache: CorpusCache
+    report: Callable[[str], None]
+
+    def learn_vocabulary(self) -> tuple[Tokenizer, Tokenizer]:
+        """Source and target tokenizer, learnt from a sample; one object where the vocabulary is shared.
+
+        Raises VocabularyError where the corpus is too small for its size, CorpusError for files that can't be
+        used or that change meanwhile, and CorpusCacheError.
+        """
+        config = self.recipe.vocabulary
+
+        def make(folder: Path) -> None:
+            self.report(show_sample(config, self._num_lines))
+            sample = read_sample(self.parts, self.facts, config.max_pairs, self.recipe.filter)
+            if not len(sample):
+                counted = "sentence pair" if self.recipe.data.has_source else "sentence"
+                raise CorpusError(f"data: the train files hold no {counted}")
+            source, target = train_tokenizers(sample, config)
+            check_unchanged(self.facts)
+            (folder / "source.spm").write_bytes(source.model)
+            if target is not source:
+                (folder / "target.spm").write_bytes(target.model)
+
+        path = self.cache.entry(
+            "vocabulary", {**self._identity(), "options": dataclasses.asdict(config)}, make
+        )
+        source = Tokenizer.load(path / "source.spm")
+        return source, source if config.shared else Tokenizer.load(path / "target.spm")
+
+    def tokenized(
+        self, tokenizers: tuple[Tokenizer, Tokenizer], *, num_processes: int | None = None
+    ) -> TokenizedCorpus:
+        """The pairs as token ids on disk, without those that the recipe leaves out.
+
+        Without `num_processes` as many tokenize as there are cores. Raises CorpusError for files that can't
+        be used or that change meanwhile, CorpusCacheError where the ids can't be kept or are damaged.
+        """
+        source, target = tokenizers
+        models = (source.model,) if target is source else (source.model, target.model)
+        sampling = self.recipe.subword_sampling
+        tokenizing = Tokenizing(
+            models=models,
+            max_tokens=self.recipe.data.max_tokens,
+            pair_filter=self.recipe.filter,
+            has_texts=sampling.source or sampling.target,
+        )
+        count = num_processes or self._num_processes()
+
+        def make(folder: Path) -> None:
+            processes = f"in {count} processes" if count > 1 else "in this process"
+            self.report(
+                f"Tokenizing {self._num_lines:,} lines {processes}, to be kept in {self.cache.folder}."
+            )
+            write_corpus(
+                folder,
+                tokenize_blocks(chain.from_iterable(map(read_blocks, self.parts)), tokenizing, count),
+                num_parts=len(self.parts),
+                types=(id_type(source.vocabulary_size), id_type(target.vocabulary_size)),
+                has_texts=tokenizing.has_texts,
+                leave_out_duplicates=self.recipe.filter.leave_out_duplicates,
+                advance=_teller(self._num_lines, "Tokenized", "lines", self.report),
+            )
+            check_unchanged(self.facts)
+
+        made_of = {
+            **self._identity(),
+            "vocabularies": [hashlib.sha256(model).hexdigest() for model in models],
+            "max_tokens": tokenizing.max_tokens,
+            "has_texts": tokenizing.has_texts,
+        }
+        path = self.cache.entry("pairs", made_of, make)
+        corpus = open_corpus(path, [part.weight for part in self.parts])
+        if self.recipe.guided_alignment.weight and len(corpus):
+            corpus = dataclasses.replace(corpus, links=self._links(path, corpus))
+        return corpus
+
+    def _links(self, pairs: Path, corpus: TokenizedCorpus) -> TokenIds:
+        """Which tokens come from which. Raises ValueError where the aligner's extra is not installed."""
+        learn, max_pairs = load_linker(), self.recipe.guided_alignment.max_pairs
+        dtype = link_type(corpus.sides)
+
+        def make(folder: Path) -> None:
+            self.report(show_linking(len(corpus), max_pairs))
+            write_links(
+                folder,
+                link_blocks(corpus.sides, learn, max_pairs),
+                dtype,
+                _teller(len(corpus), "Linked", "pairs", self.report),
+            )
+
+        path = self.cache.entry("links", {"pairs": pairs.name, "max_pairs": max_pairs}, make)
+        return open_links(path, dtype, len(corpus))
+
+    @property
+    def _num_lines(self) -> int:
+        return sum(self.facts[part.paths[0]].num_lines for part in self.parts)
+
+    def _num_processes(self) -> int:
+        if self._num_lines < FEWEST_LINES_FOR_PROCESSES:
+            return 1
+        # Of all cores those that this process may use, where the system says so.
+        cores = getattr(os, "sched_getaffinity", None)
+        return len(cores(0)) if cores else os.cpu_count() or 1
+
+    def _identity(self) -> dict[str, Any]:
+        """What decides which pairs they are, whatever the files are called."""
+        return {
+            "parts": [[part.kind, *(self.facts[path].sha256 for path in part.paths)] for part in self.parts],
+            "filter": dataclasses.asdict(self.recipe.filter),
+            "sentencepiece": sentencepiece.__version__,
+        }
+
+
+def show_sample(config: "VocabularyConfig", num_pairs: int) -> str:
+    """What a vocabulary is trained on, for people."""
+    pairs = f"{num_pairs:,} pairs"
+    if num_pairs > config.max_pairs:
+        pairs = f"{config.max_pairs:,} of {pairs}, evenly spread (vocabulary.max_pairs)"
+    return f"Training a vocabulary of {config.size:,} on {pairs}."
+
+
+def show_linking(num_pairs: int, max_pairs: int) -> str:
+    """What is linked, and from what that is learnt, for people."""
+    learnt = ""
+    if num_pairs > max_pairs:
+        learnt = f"; that is learnt from {max_pairs:,}, evenly spread (guided_alignment.max_pairs)"
+    return f"Linking the tokens of {num_pairs:,} training pairs, which attention learns from{learnt}."
+
+
+def _teller(count: int, verb: str, unit: str, report: Callable[[str], None]) -> Callable[[int], None]:
+    """Says every some seconds how far it is."""
+    began = reported = time.monotonic()
+
+    def advance(done: int) -> None:
+        nonlocal reported
+        now = time.monotonic()
+        if now - reported >= TELL_EVERY_SECONDS:
+            reported = now
+            seconds_left = (now - began) * (count - done) / max(done, 1)
+            report(f"{verb} {done:,} of {count:,} {unit}; {seconds_left / 60:.1f} min left.")
+
+    return advance

@@ -11,12 +11,12 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from dragoman_training.checks import require_at_least, require_positive, require_share
 from dragoman_training.models.layers.attention import AdditiveAttention
 from dragoman_training.models.layers.embedding import embeddings
 from dragoman_training.models.layers.output import OutputLayer
 from dragoman_training.models.layers.recurrent import BidirectionalEncoder, Cell, GRUCell, LSTMCell
 from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape, source_mask
-from dragoman_training.recipe.checks import require_at_least, require_positive, require_share
 
 
 @dataclass(frozen=True, kw_only=True)

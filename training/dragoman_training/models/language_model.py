@@ -11,12 +11,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from dragoman_training.checks import require_at_least, require_positive, require_share
 from dragoman_training.models.layers.continuing_attention import Beginning, ContinuingAttention, OwnPast
 from dragoman_training.models.layers.output import OutputLayer
 from dragoman_training.models.layers.stacked import ForwardLayer, StackedRecurrent
 from dragoman_training.models.layers.window import sentence_length
 from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape, source_mask
-from dragoman_training.recipe.checks import require_at_least, require_positive, require_share
 
 
 @dataclass(frozen=True, kw_only=True)

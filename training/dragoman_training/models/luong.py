@@ -9,6 +9,7 @@ from typing import Literal
 
 from torch import Tensor
 
+from dragoman_training.checks import require_at_least
 from dragoman_training.models.attentional import AttentionalConfig, AttentionalLSTM
 from dragoman_training.models.layers.attention import (
     AdditiveAttention,
@@ -19,7 +20,6 @@ from dragoman_training.models.layers.attention import (
 )
 from dragoman_training.models.layers.window import MonotonicWindow, PredictedWindow, Window
 from dragoman_training.models.seq2seq import Tensors, VocabularyShape
-from dragoman_training.recipe.checks import require_at_least
 
 Score = Literal["dot", "general", "concat", "scaled_dot"]
 

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from dragoman_training.checks import require_at_least
 from dragoman_training.models.attentional import AttentionalConfig, AttentionalLSTM
 from dragoman_training.models.layers.attention import DotAttention, GeneralAttention
 from dragoman_training.models.seq2seq import Tensors, VocabularyShape
-from dragoman_training.recipe.checks import require_at_least
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,16 +7,16 @@ from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.names import check_language, check_name
 from dragoman_bundle.tags import FIRST_TAG, LAST_TAG
 
-from dragoman_training.data.pair_filter import FilterConfig
-from dragoman_training.data.subword_sampling import SubwordSamplingConfig
-from dragoman_training.models import LanguageModelConfig, ModelConfig, PlainConfig, TransformerConfig
-from dragoman_training.recipe.checks import (
+from dragoman_training.checks import (
     require_at_least,
     require_at_most,
     require_default,
     require_positive,
     require_share,
 )
+from dragoman_training.data.pair_filter import FilterConfig
+from dragoman_training.data.subword_sampling import SubwordSamplingConfig
+from dragoman_training.models import LanguageModelConfig, ModelConfig, PlainConfig, TransformerConfig
 from dragoman_training.run.guided_alignment import GuidedAlignmentConfig
 from dragoman_training.run.scheduled_sampling import ScheduledSamplingConfig
 

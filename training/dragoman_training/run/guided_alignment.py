@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from dragoman_training.data.links import Learn
-from dragoman_training.recipe.checks import require_at_least
+from dragoman_training.checks import require_at_least
+from dragoman_training.data.token_ids import Learn
 
 LEAST_WEIGHT = 1e-6
 """An attention below it costs no more."""

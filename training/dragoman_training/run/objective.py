@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from dragoman_training.data.batching import Batch
+from dragoman_training.device import computing_in
 from dragoman_training.models import Seq2Seq
-from dragoman_training.precision import computing_in
 from dragoman_training.run.guided_alignment import guided_loss
 from dragoman_training.run.loss import linear_cross_entropy
 from dragoman_training.run.scheduled_sampling import decode_scheduled

@@ -1,11 +1,18 @@
-"""What a resumed run may change of the one that it goes on with, and what it is told of."""
+"""How a run begins with another's checkpoint, or goes on with its own: what may differ, and the tensors."""
 
 import dataclasses
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from dragoman_training.checkpoint import Checkpoint, CheckpointError, load_checkpoint, load_parameters
+from dragoman_training.models import Seq2Seq
 from dragoman_training.recipe.settings import Recipe
+from dragoman_training.run.optimizer import MovingAverage
 from dragoman_training.run.progress import Progress
 
 IN_ONE_STRETCH = "the numbers will not be those of a run in one stretch"
@@ -114,3 +121,78 @@ def check_resumable(saved: Recipe, recipe: Recipe) -> None:
             f"{key} was {before!r} and can't become {after!r} in a run that is resumed; resume with the "
             "settings that it was begun with, or train anew with --out"
         )
+
+
+def load_start(recipe: Recipe, folder: Path) -> Checkpoint | None:
+    """The checkpoint that `training.start_from` names, from `folder` on where it is relative; or None.
+
+    Raises CheckpointError where its languages, model or vocabulary are not the recipe's, dropout aside, and
+    OSError where it is not there.
+    """
+    if not recipe.training.start_from:
+        return None
+    path = folder / recipe.training.start_from
+    start = load_checkpoint(path)
+    theirs, ours = start.recipe.data.direction, recipe.data.direction
+    if theirs != ours:
+        raise CheckpointError(f"training.start_from: {path} translates {theirs}, the recipe {ours}")
+    for table in ("model", "vocabulary"):
+        begun, wanted = (dataclasses.asdict(getattr(compared, table)) for compared in (start.recipe, recipe))
+        for key in (*begun, *wanted):
+            if begun.get(key) != wanted.get(key) and key not in ("dropout", "max_pairs"):
+                raise CheckpointError(
+                    f"training.start_from: {path} has {table}.{key} {begun.get(key)!r}, the recipe "
+                    f"{wanted.get(key)!r}; take its [model] and [vocabulary], where only dropout may differ"
+                )
+    return start
+
+
+def state_tensors(
+    model: Seq2Seq, average: MovingAverage, optimizer: torch.optim.Optimizer
+) -> dict[str, Tensor]:
+    """Parameters, their average and the optimizer's moments, named as `checkpoint` says."""
+    tensors: dict[str, Tensor] = {}
+    for name, parameter in model.named_parameters():
+        tensors[f"model.{name}"] = parameter
+        for key, value in optimizer.state.get(parameter, {}).items():
+            tensors[f"optimizer.{name}.{key}"] = value
+    for name, parameter in average.model.named_parameters():
+        tensors[f"average.{name}"] = parameter
+    return tensors
+
+
+def restore_state(
+    tensors: Mapping[str, Tensor],
+    model: Seq2Seq,
+    average: MovingAverage,
+    optimizer: torch.optim.Optimizer,
+    *,
+    num_steps: int,
+    is_scaled: bool,
+) -> None:
+    """Takes up what `state_tensors` gave after so many steps, of a loss that was scaled or was not.
+
+    Raises CheckpointError where it is of another model, or not whole.
+    """
+    if not any(name.startswith("average.") for name in tensors):
+        raise CheckpointError(
+            "the checkpoint can't be resumed from: it holds a model alone, as best.safetensors does; "
+            "last.safetensors holds the rest"
+        )
+    load_parameters(model, tensors, "model.")
+    load_parameters(average.model, tensors, "average.")
+    # Where the loss is scaled, all steps so far may have overflowed, and taught the optimizer nothing.
+    is_fresh = num_steps == 0 or (is_scaled and not any(key.startswith("optimizer.") for key in tensors))
+    for name, parameter in model.named_parameters():
+        keys = [key for key in tensors if key.startswith(f"optimizer.{name}.")]
+        if not is_fresh and not keys:
+            raise CheckpointError(
+                f"the checkpoint can't be resumed from: the optimizer's state of \"{name}\" is missing"
+            )
+        optimizer.state[parameter] = {
+            # Adam keeps its count of steps, which has no axis, on the CPU.
+            key.rsplit(".", 1)[1]: tensors[key].to(
+                parameter.device if tensors[key].ndim else torch.device("cpu"), copy=True
+            )
+            for key in keys
+        }

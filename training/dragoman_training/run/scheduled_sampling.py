@@ -10,8 +10,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from dragoman_training.checks import require_at_least, require_default
 from dragoman_training.models import Seq2Seq, Tensors
-from dragoman_training.recipe.checks import require_at_least, require_default
 
 
 @dataclass(frozen=True, kw_only=True)

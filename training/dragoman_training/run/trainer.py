@@ -16,14 +16,13 @@ from torch.nn.parallel import DistributedDataParallel
 
 from dragoman_training.checkpoint import Checkpoint, CheckpointError, vocabulary_shape, write_checkpoint
 from dragoman_training.data.batch_plan import BatchPlan
-from dragoman_training.data.batching import Pairs
+from dragoman_training.data.batching import Pairs, warnings_about
 from dragoman_training.data.corpus import Corpus, CorpusError
-from dragoman_training.data.corpus_warnings import warnings_about
 from dragoman_training.data.subword_sampler import make_samplers
 from dragoman_training.data.tokenized_corpus import ONE_SIDED, TokenizedCorpus, show_left_out
 from dragoman_training.decoding.translator import Translator
+from dragoman_training.device import choose_dtype, precision_of
 from dragoman_training.models import build_model
-from dragoman_training.precision import choose_dtype, precision_of
 from dragoman_training.processes import Processes
 from dragoman_training.provenance import provenances
 from dragoman_training.recipe.settings import Recipe
@@ -32,10 +31,9 @@ from dragoman_training.run.objective import Objective
 from dragoman_training.run.optimizer import MovingAverage, build_optimizer, learning_rate
 from dragoman_training.run.progress import Progress
 from dragoman_training.run.reporter import Reporter, StepReport
-from dragoman_training.run.resuming import changed_around, check_same_run
+from dragoman_training.run.resuming import changed_around, check_same_run, restore_state, state_tensors
+from dragoman_training.run.run_folder import StopRequest
 from dragoman_training.run.scheduled_sampling import teacher_forcing
-from dragoman_training.run.state import restore_state, state_tensors
-from dragoman_training.run.stop_request import StopRequest
 from dragoman_training.run.validation import Validation, spread, validate
 
 SAVE_EVERY_SECONDS = 600.0

@@ -12,8 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dragoman_training.models.layers.ssru import SSRU
-from dragoman_training.models.layers.transformer_attention import CrossAttention, SelfAttention
+from dragoman_training.models.layers.transformer_attention import SSRU, CrossAttention, SelfAttention
 
 Norm = Literal["pre", "post"]
 Past = Literal["self-attention", "ssru"]
