@@ -25,7 +25,7 @@ from dragoman_export.shortlist.options import ShortlistOptions, make_shortlist
 from dragoman_server.offline.system import BundleSystem
 from dragoman_training.alignment.aligner import load_aligner
 from dragoman_training.alignment.pieces import count_links, learn_table
-from dragoman_training.data.corpus import read_parallel
+from dragoman_training.data.files import read_parallel
 from dragoman_training.data.training_corpus import token_pairs
 
 NONE, PIECES = "no shortlist", "pieces, ibm1"

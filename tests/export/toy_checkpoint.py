@@ -23,7 +23,8 @@ from dragoman_training.models import (
     TransformerConfig,
     build_model,
 )
-from dragoman_training.recipe.settings import CardConfig, DataConfig, DecodingConfig, Recipe, TrainingConfig
+from dragoman_training.recipe.data import DataConfig
+from dragoman_training.recipe.settings import CardConfig, DecodingConfig, Recipe, TrainingConfig
 
 CONFIGS: dict[str, ModelConfig] = {
     "luong": LuongConfig(

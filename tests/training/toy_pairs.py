@@ -6,7 +6,7 @@ from dragoman_training.checkpoint import vocabulary_shape
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.data.vocabulary import train_tokenizers
 from dragoman_training.models import ModelConfig, Seq2Seq, build_model
-from dragoman_training.recipe.settings import VocabularyConfig
+from dragoman_training.recipe.data import VocabularyConfig
 
 SOURCES = [
     "ein alter mann sieht den hund.",

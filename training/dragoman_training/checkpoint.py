@@ -20,8 +20,9 @@ from safetensors.torch import save
 from torch import Tensor
 
 from dragoman_training.models import Seq2Seq, VocabularyShape, build_model
+from dragoman_training.recipe.data import RecipeError
 from dragoman_training.recipe.reader import recipe_from_table
-from dragoman_training.recipe.settings import Recipe, RecipeError
+from dragoman_training.recipe.settings import Recipe
 
 FORMAT = "dragoman checkpoint 1"
 

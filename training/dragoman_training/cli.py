@@ -9,7 +9,7 @@ import click
 if TYPE_CHECKING:
     from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-    from dragoman_training.data.training_pairs import TrainingPairs
+    from dragoman_training.data.training_pairs import FilePairs, MemoryPairs
     from dragoman_training.processes import Processes
     from dragoman_training.recipe.settings import Recipe
     from dragoman_training.run.progress import Progress
@@ -112,8 +112,9 @@ def _train(
     import torch
 
     from dragoman_training.checkpoint import read_checkpoint, stored_tokenizers
-    from dragoman_training.data.corpus import read_corpus
+    from dragoman_training.data.files import read_corpus
     from dragoman_training.data.training_pairs import open_training_pairs
+    from dragoman_training.run.objective import load_linker
     from dragoman_training.run.reporter import Reporter
     from dragoman_training.run.resuming import changed_on_resuming, check_resumable, load_start
     from dragoman_training.run.run_folder import StopRequest, left_by_another
@@ -136,7 +137,9 @@ def _train(
     say = click.echo if processes.leads else lambda line: None
     say("Reading the corpora.")
     valid_pairs = read_corpus(recipe.data, "valid", data_folder)
-    train_pairs = processes.leader_first(lambda: open_training_pairs(recipe, data_folder, corpus_cache, say))
+    train_pairs = processes.leader_first(
+        lambda: open_training_pairs(recipe, data_folder, corpus_cache, say, load_linker)
+    )
     start = None if saved else load_start(recipe, data_folder)
     if saved:
         tokenizers = stored_tokenizers(saved[0])
@@ -193,7 +196,7 @@ def _best_and_way_on(recipe: "Recipe", progress: "Progress", path: Path) -> str:
 
 
 def _new_tokenizers(
-    recipe: "Recipe", train_pairs: "TrainingPairs", processes: "Processes"
+    recipe: "Recipe", train_pairs: "MemoryPairs | FilePairs", processes: "Processes"
 ) -> tuple["Tokenizer", "Tokenizer"]:
     """Those that the process which leads trains on the corpus, in every process."""
     from dragoman_bundle.tokenizers.tokenizer import Tokenizer

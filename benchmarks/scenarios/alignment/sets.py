@@ -8,8 +8,9 @@ from pathlib import Path
 
 from benchmarks.measuring import MeasurementError
 from dragoman_training.alignment.links import GoldLinks, Link, read_gold
-from dragoman_training.alignment.text import WordRule, read_lines
+from dragoman_training.alignment.text import WordRule
 from dragoman_training.classics.smt.system import Casing
+from dragoman_training.data.files import read_lines
 
 RULE = WordRule(tokenize=True)
 """What is a word of a corpus."""

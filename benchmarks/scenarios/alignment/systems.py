@@ -18,7 +18,7 @@ from benchmarks.peers import make_environment
 from benchmarks.scenarios.alignment.sets import Task
 from dragoman_training.alignment.aligner import load_aligner
 from dragoman_training.alignment.links import Link, Matrix, Method, read_links, symmetrize
-from dragoman_training.alignment.text import read_pairs
+from dragoman_training.data.files import read_pairs
 
 METHODS: tuple[Method, ...] = ("forward", "backward", "grow-diag-final-and", "intersection")
 Alignments = list[frozenset[Link]]

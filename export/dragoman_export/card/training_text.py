@@ -10,7 +10,7 @@ from dragoman_export.recipe_file import recipe_files
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.markdown import enumeration
 from dragoman_training.provenance import path_tail
-from dragoman_training.recipe.settings import DataConfig
+from dragoman_training.recipe.data import DataConfig
 
 ENSEMBLE = """An ensemble: in each step the normalised geometric mean of what its members say, trained apart.
 

@@ -11,7 +11,8 @@ import numpy as np
 from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-from dragoman_training.data.corpus import evenly_spaced, read_lines
+from dragoman_training.data.corpus import evenly_spaced
+from dragoman_training.data.files import read_lines
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,8 @@ from dragoman_export.shortlist.options import ShortlistOptions, make_shortlist
 from dragoman_training.alignment.aligner import Aligner
 from dragoman_training.alignment.pieces import count_links, learn_table
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.data.corpus import Corpus
+from dragoman_training.data.corpus import Corpus, spread
 from dragoman_training.data.training_corpus import TrainingCorpusError, token_pairs
-from dragoman_training.run.validation import spread
 
 MAX_PAIRS = 500_000
 """Sentence pairs that the table is learnt from, unless someone says another number."""

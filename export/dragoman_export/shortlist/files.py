@@ -10,7 +10,7 @@ from dragoman_bundle.shortlist import Shortlist
 from dragoman_export.shortlist.lexicon import read_lexicon
 from dragoman_export.shortlist.options import ShortlistOptions
 from dragoman_export.subject import Subject
-from dragoman_training.data.corpus import read_parallel
+from dragoman_training.data.files import read_parallel
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -140,22 +140,22 @@ def test_aligned_alone_is_aligned_among_others(aligner: Path) -> None:
         np.testing.assert_array_equal(model.align([pair], "grow-diag-final-and")[0], links)
 
 
-def test_files_of_unequal_length_are_told_with_the_line(tmp_path: Path, aligner: Path) -> None:
+def test_files_of_unequal_length_are_refused_with_both_counts(tmp_path: Path, aligner: Path) -> None:
     files = pair_files(tmp_path, "hund\nbaum\n", "dog\n")
     for command in (("apply", aligner), ("train", "--out", tmp_path / "out")):
         message = error_of(*command, *files)
-        assert "b ends after line 1" in message
-        assert "a goes on" in message
+        assert "a has 2 lines, but" in message
+        assert "b has 1: they must match line by line" in message
     assert not (tmp_path / "out").exists()
     (tmp_path / "links").write_text("0-0\n")
     (tmp_path / "gold").write_text("0-0\n0-0\n")
-    assert "links ends after line 1" in error_of("score", tmp_path / "links", tmp_path / "gold")
+    assert "links has 1 lines, but" in error_of("score", tmp_path / "links", tmp_path / "gold")
 
 
 def test_bytes_that_are_no_text_are_told_with_the_line(tmp_path: Path, aligner: Path) -> None:
     files = pair_files(tmp_path, "hund\nbaum\n", "dog\ntree\n")
     (tmp_path / "b").write_bytes(b"dog\n\xff\n")
-    assert "line 2 is not UTF-8" in error_of("apply", aligner, *files)
+    assert "line 2: not UTF-8" in error_of("apply", aligner, *files)
 
 
 def test_texts_of_the_other_direction_are_told(tmp_path: Path, aligner: Path) -> None:

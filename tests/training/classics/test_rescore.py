@@ -20,7 +20,7 @@ from dragoman_training.classics.rescoring import (
     tune_weights,
 )
 from dragoman_training.models import LanguageModelConfig, build_model
-from dragoman_training.recipe.settings import DataConfig
+from dragoman_training.recipe.data import DataConfig
 
 LINES = SOURCES[:6]
 

@@ -284,4 +284,4 @@ def test_the_same_corpora_give_the_same_files_in_any_order_of_lines(
 def test_what_can_not_be_made_is_said(data: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
     result = run("--data", data, "--out", tmp_path, *arguments)
     assert result.exit_code != 0
-    assert said in " ".join(result.output.split())
+    assert said in " ".join(f"{result.output} {result.exception}".split())

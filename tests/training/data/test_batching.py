@@ -8,14 +8,17 @@ import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_training.data.batching import Pairs
-from dragoman_training.data.corpus import Corpus, read_lines
+from dragoman_training.data.corpus import Corpus
+from dragoman_training.data.files import read_lines
 from dragoman_training.data.vocabulary import VocabularyError, train_tokenizers
-from dragoman_training.recipe.settings import VocabularyConfig
+from dragoman_training.recipe.data import VocabularyConfig
 
 
 @pytest.fixture(scope="module")
 def corpus(toy_folder: Path) -> Corpus:
-    return Corpus(read_lines(toy_folder / "train.de")[:300], read_lines(toy_folder / "train.en")[:300])
+    return Corpus(
+        list(read_lines(toy_folder / "train.de"))[:300], list(read_lines(toy_folder / "train.en"))[:300]
+    )
 
 
 @pytest.fixture(scope="module")

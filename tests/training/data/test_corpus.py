@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_training.data.corpus import Corpus, CorpusError, read_corpus, read_lines
-from dragoman_training.recipe.settings import DataConfig
+from dragoman_training.data.corpus import Corpus, CorpusError
+from dragoman_training.data.files import read_corpus, read_lines
+from dragoman_training.recipe.data import DataConfig
 
 
 def config(**files: tuple[str, ...]) -> DataConfig:
@@ -34,7 +35,7 @@ def test_pairs_with_an_empty_side_are_left_out(tmp_path: Path) -> None:
 
 def test_a_byte_order_mark_is_no_part_of_the_first_sentence(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"\xef\xbb\xbfeins\n")
-    assert read_lines(tmp_path / "a") == ["eins"]
+    assert list(read_lines(tmp_path / "a")) == ["eins"]
 
 
 def test_files_of_unequal_length_are_refused_with_both_counts(tmp_path: Path) -> None:
@@ -59,7 +60,7 @@ def test_a_line_without_a_tab_is_named(tmp_path: Path) -> None:
 def test_a_truncated_gzip_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"eins\n" * 1000)[:40])
     with pytest.raises(CorpusError, match=r"a\.gz: can't be read"):
-        read_lines(tmp_path / "a.gz")
+        list(read_lines(tmp_path / "a.gz"))
 
 
 def test_files_without_a_pair_are_refused(tmp_path: Path) -> None:

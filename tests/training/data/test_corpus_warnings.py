@@ -6,7 +6,8 @@ import pytest
 
 from dragoman_training.checkpoint import load_checkpoint
 from dragoman_training.data.batching import Pairs, warnings_about
-from dragoman_training.data.corpus import Corpus, read_corpus
+from dragoman_training.data.corpus import Corpus
+from dragoman_training.data.files import read_corpus
 
 
 @pytest.fixture

@@ -14,13 +14,14 @@ from dragoman_training.cli import train
 from dragoman_training.data.batch_plan import draw_pairs
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.data.pair_filter import FilterConfig, reasons_to_leave_out
+from dragoman_training.data.pair_filter import filtered, reasons_to_leave_out
 from dragoman_training.data.shuffle import Shuffler
-from dragoman_training.data.survey import filtered
-from dragoman_training.data.tokenized_corpus import show_left_out, tokenize
+from dragoman_training.data.tokenized_corpus import show_left_out
+from dragoman_training.data.tokenizing import tokenize
 from dragoman_training.models import LanguageModelConfig
 from dragoman_training.provenance import provenances
-from dragoman_training.recipe.settings import DataConfig, Recipe, RecipeError, TrainingConfig
+from dragoman_training.recipe.data import DataConfig, FilterConfig, RecipeError
+from dragoman_training.recipe.settings import Recipe, TrainingConfig
 
 
 @pytest.mark.parametrize(

@@ -24,16 +24,17 @@ from tests.training.toy_pairs import SOURCES, TARGETS, toy_tokenizer
 from dragoman_training.data import files, training_pairs
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.cache import CorpusCache, CorpusCacheError
-from dragoman_training.data.corpus import Corpus, CorpusError, read_corpus
-from dragoman_training.data.pair_filter import FilterConfig
+from dragoman_training.data.corpus import Corpus, CorpusError
+from dragoman_training.data.files import read_corpus
 from dragoman_training.data.subword_sampler import make_samplers
-from dragoman_training.data.subword_sampling import SubwordSamplingConfig
-from dragoman_training.data.tokenized_corpus import TokenizedCorpus, tokenize
+from dragoman_training.data.tokenized_corpus import TokenizedCorpus
+from dragoman_training.data.tokenizing import tokenize
 from dragoman_training.data.training_pairs import FilePairs, open_training_pairs
 from dragoman_training.data.vocabulary import train_tokenizers
 from dragoman_training.models import LanguageModelConfig, LuongConfig
-from dragoman_training.recipe.settings import DataConfig, Recipe, TrainingConfig, VocabularyConfig
-from dragoman_training.run.guided_alignment import GuidedAlignmentConfig, load_linker
+from dragoman_training.recipe.data import DataConfig, FilterConfig, SubwordSamplingConfig, VocabularyConfig
+from dragoman_training.recipe.settings import GuidedAlignmentConfig, Recipe, TrainingConfig
+from dragoman_training.run.objective import load_linker
 
 ODD = (
     "\ufeffein hund\r\n\n  der Mann ruft.\u2028so \n\u200b\nnur hier\nein mann ruft. \xa0\nein hund"
@@ -78,7 +79,7 @@ def recipe_of(**tables: Any) -> Recipe:
 
 def opened(recipe: Recipe, folder: Path, said: list[str] | None = None) -> FilePairs:
     report = (lambda line: None) if said is None else said.append
-    pairs = open_training_pairs(recipe, folder, folder / "cache", report)
+    pairs = open_training_pairs(recipe, folder, folder / "cache", report, load_linker)
     assert isinstance(pairs, FilePairs)
     return pairs
 

@@ -17,9 +17,8 @@ from tests.training.toy_pairs import toy_corpus
 
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.data.subword_sampler import SubwordSampler, make_samplers
-from dragoman_training.data.subword_sampling import SubwordSamplingConfig
 from dragoman_training.data.vocabulary import train_tokenizers
-from dragoman_training.recipe.settings import VocabularyConfig
+from dragoman_training.recipe.data import SubwordSamplingConfig, VocabularyConfig
 
 ModelType = Literal["unigram", "bpe"]
 KINDS: list[tuple[ModelType, int]] = [("unigram", -1), ("unigram", 8), ("bpe", -1)]

@@ -10,7 +10,8 @@ from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.data.training_corpus import TrainingCorpusError, read_training_corpus
 from dragoman_training.models import PlainConfig
-from dragoman_training.recipe.settings import DataConfig, Recipe
+from dragoman_training.recipe.data import DataConfig
+from dragoman_training.recipe.settings import Recipe
 
 FILES: dict[str, Any] = {
     "train_source": ("train.de",),

@@ -5,7 +5,7 @@ from tests.training.toy_pairs import SOURCES, TARGETS
 
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.data.vocabulary import train_tokenizers
-from dragoman_training.recipe.settings import VocabularyConfig
+from dragoman_training.recipe.data import VocabularyConfig
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from dragoman_training.cli import train
 from dragoman_training.data.batching import Pairs, pad_ids
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.models import LanguageModel, LanguageModelConfig, VocabularyShape, build_model
+from dragoman_training.recipe.data import RecipeError
 from dragoman_training.recipe.reader import load_recipe
-from dragoman_training.recipe.settings import RecipeError
 from dragoman_training.run.validation import perplexity
 
 VOCABULARY = VocabularyShape(source_size=30, target_size=30, shared=True, bos=2, never_produced=(0, 1, 2))

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from dragoman_training.models import Transformer, TransformerConfig, VocabularyShape, build_model
-from dragoman_training.recipe.settings import DataConfig, DecodingConfig, Recipe, RecipeError
+from dragoman_training.recipe.data import DataConfig, RecipeError
+from dragoman_training.recipe.settings import DecodingConfig, Recipe
 
 CONFIG = TransformerConfig(width=12, heads=3, feed_forward=20, encoder_layers=1, decoder_layers=2)
 VOCABULARY = VocabularyShape(source_size=40, target_size=30, shared=False, bos=2, never_produced=(0, 1, 2))

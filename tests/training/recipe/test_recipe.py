@@ -7,8 +7,9 @@ from click.testing import CliRunner
 
 from dragoman_training import cli
 from dragoman_training.models import BahdanauConfig, LuongConfig
+from dragoman_training.recipe.data import RecipeError
 from dragoman_training.recipe.reader import load_recipe
-from dragoman_training.recipe.settings import CardConfig, RecipeError
+from dragoman_training.recipe.settings import CardConfig
 
 MINIMAL = """
 name = "x"

@@ -14,12 +14,10 @@ from tests.training.toy_pairs import toy_corpus, toy_model, toy_tokenizer
 
 from dragoman_training.alignment.pieces import TokenLinker
 from dragoman_training.data.batching import Pairs
-from dragoman_training.data.subword_sampling import SubwordSamplingConfig
 from dragoman_training.models import Seq2Seq, TransformerConfig
-from dragoman_training.recipe.settings import DataConfig, Recipe, RecipeError
-from dragoman_training.run.guided_alignment import GuidedAlignmentConfig, guided_loss
-from dragoman_training.run.objective import Objective
-from dragoman_training.run.scheduled_sampling import ScheduledSamplingConfig
+from dragoman_training.recipe.data import DataConfig, RecipeError, SubwordSamplingConfig
+from dragoman_training.recipe.settings import GuidedAlignmentConfig, Recipe, ScheduledSamplingConfig
+from dragoman_training.run.objective import Objective, guided_loss
 
 LOOKING = [family for family, config in CONFIGS.items() if config.family not in ("lm", "plain")]
 GUIDED = pytest.mark.parametrize("family", LOOKING)

@@ -21,16 +21,15 @@ from torch.utils._pytree import tree_leaves
 
 from dragoman_training.checkpoint import read_checkpoint, vocabulary_shape
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.data.subword_sampling import SubwordSamplingConfig
 from dragoman_training.decoding.forced_attention import attention_along
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import LanguageModelConfig, ModelConfig
 from dragoman_training.models.ensemble import Ensemble
 from dragoman_training.processes import Processes
-from dragoman_training.recipe.settings import DataConfig, DecodingConfig, Recipe, TrainingConfig
+from dragoman_training.recipe.data import DataConfig, SubwordSamplingConfig
+from dragoman_training.recipe.settings import DecodingConfig, Recipe, ScheduledSamplingConfig, TrainingConfig
 from dragoman_training.run.reporter import Reporter
 from dragoman_training.run.run_folder import StopRequest
-from dragoman_training.run.scheduled_sampling import ScheduledSamplingConfig
 from dragoman_training.run.trainer import Trainer
 
 CPU, META = torch.device("cpu"), torch.device("meta")

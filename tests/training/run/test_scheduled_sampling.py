@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 import pytest
 
-from dragoman_training.run.scheduled_sampling import ScheduledSamplingConfig, teacher_forcing
+from dragoman_training.recipe.settings import ScheduledSamplingConfig
+from dragoman_training.run.objective import teacher_forcing
 
 
 @pytest.mark.parametrize(

@@ -18,18 +18,22 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
 from dragoman_training.data.batching import Batch, Pairs
-from dragoman_training.data.subword_sampling import SubwordSamplingConfig
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import LuongConfig, Seq2Seq
 from dragoman_training.processes import Processes
-from dragoman_training.recipe.settings import DataConfig, DecodingConfig, Recipe, TrainingConfig
+from dragoman_training.recipe.data import DataConfig, SubwordSamplingConfig
+from dragoman_training.recipe.settings import (
+    DecodingConfig,
+    GuidedAlignmentConfig,
+    Recipe,
+    ScheduledSamplingConfig,
+    TrainingConfig,
+)
 from dragoman_training.run import reporter
-from dragoman_training.run.guided_alignment import GuidedAlignmentConfig
-from dragoman_training.run.objective import Objective
+from dragoman_training.run.objective import Objective, teacher_forcing
 from dragoman_training.run.optimizer import learning_rate
 from dragoman_training.run.reporter import Reporter
 from dragoman_training.run.run_folder import StopRequest
-from dragoman_training.run.scheduled_sampling import ScheduledSamplingConfig, teacher_forcing
 from dragoman_training.run.trainer import Trainer
 from dragoman_training.run.validation import perplexity
 

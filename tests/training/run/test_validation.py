@@ -8,8 +8,9 @@ import torch
 
 from dragoman_training.checkpoint import load_checkpoint
 from dragoman_training.data.batching import Pairs
-from dragoman_training.data.corpus import Corpus, read_lines
-from dragoman_training.run.validation import perplexity, spread
+from dragoman_training.data.corpus import Corpus, spread
+from dragoman_training.data.files import read_lines
+from dragoman_training.run.validation import perplexity
 
 
 def test_perplexity_is_that_of_the_mean_token_whatever_the_batches(
@@ -17,7 +18,9 @@ def test_perplexity_is_that_of_the_mean_token_whatever_the_batches(
 ) -> None:
     checkpoint = load_checkpoint(toy_checkpoint)
     tokenizer = checkpoint.source_tokenizer
-    corpus = Corpus(read_lines(toy_folder / "test.de")[:9], read_lines(toy_folder / "test.en")[:9])
+    corpus = Corpus(
+        list(read_lines(toy_folder / "test.de"))[:9], list(read_lines(toy_folder / "test.en"))[:9]
+    )
     pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
     loss, num_tokens = 0.0, 0
     for number in range(9):

@@ -17,8 +17,9 @@ from dragoman_training.alignment.links import (
     read_links,
     score_links,
 )
-from dragoman_training.alignment.text import WordRule, read_pairs
+from dragoman_training.alignment.text import WordRule
 from dragoman_training.alignment.training import CHAIN, Iteration, TrainingOptions, train_aligner
+from dragoman_training.data.files import read_pairs, unequal
 from dragoman_training.saved_folder import check_free
 
 BLOCK_PAIRS = 10_000
@@ -192,16 +193,12 @@ def score(
         raise click.UsageError("--source and --target belong together")
     links, gold = read_links(links_path), read_gold(gold_path)
     if len(links) != len(gold):
-        shorter, longer = (links_path, gold_path) if len(links) < len(gold) else (gold_path, links_path)
-        raise ValueError(
-            f"{shorter} ends after line {min(len(links), len(gold))}, {longer} goes on: "
-            "both need as many lines"
-        )
+        raise unequal((links_path, gold_path), (len(links), len(gold)))
     if source is not None and target is not None:
         rule = WordRule(tokenize=tokenize)
         sizes = [(len(rule.split(one)), len(rule.split(other))) for one, other in read_pairs(source, target)]
         if len(sizes) != len(links):
-            raise ValueError(f"{source} has {len(sizes)} lines, {links_path} {len(links)}: both need as many")
+            raise unequal((source, links_path), (len(sizes), len(links)))
         check_range(links_path, links, sizes)
         check_range(gold_path, [pair.possible for pair in gold], sizes)
     result = score_links(links, gold)

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dragoman_training.alignment.text import read_lines
+from dragoman_training.data.files import read_lines
 
 Link = tuple[int, int]
 """Source and target position, from 0 on."""

@@ -3,10 +3,7 @@
 import functools
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
-from pathlib import Path
 
 from dragoman_bundle.languages import UNSPACED_CHARACTERS
 
@@ -48,24 +45,3 @@ def _word_pattern() -> re.Pattern[str]:
     return re.compile(
         rf"[{UNSPACED_CHARACTERS}][{marks}]*|(?:(?![{UNSPACED_CHARACTERS}])[\w{marks}])+|[^\w\s]"
     )
-
-
-def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a file of UTF-8. Raises ValueError, with the line, for other bytes."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{path}, line {number} is not UTF-8: {error.reason}") from error
-
-
-def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Lines of both files. Raises ValueError at the line where one ends before the other."""
-    for number, (one, other) in enumerate(zip_longest(read_lines(source), read_lines(target)), 1):
-        if one is None or other is None:
-            shorter, longer = (source, target) if one is None else (target, source)
-            raise ValueError(
-                f"{shorter} ends after line {number - 1}, {longer} goes on: both need as many lines"
-            )
-        yield one, other

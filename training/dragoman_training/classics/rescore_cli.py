@@ -66,8 +66,8 @@ def rescore(
           --language-model runs/lm-en/best.safetensors --valid-source val.de --valid-target val.en \\
           --source test.de --reference test.en --output test.rescored
     """
-    from dragoman_training.alignment.text import read_lines, read_pairs
     from dragoman_training.classics.rescoring import FEATURES, Members, choose, tune_weights
+    from dragoman_training.data.files import read_lines, read_pairs
     from dragoman_training.device import choose_device
 
     if (valid_source is None) != (valid_target is None):

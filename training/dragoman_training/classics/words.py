@@ -16,8 +16,9 @@ import numpy as np
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 
-from dragoman_training.alignment.text import WordRule, read_lines
+from dragoman_training.alignment.text import WordRule
 from dragoman_training.checkpoint import load_checkpoint
+from dragoman_training.data.files import read_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -57,7 +57,7 @@ def corpora(
 
     from dragoman_training.corpora.cleaning import STOP_WORDS
     from dragoman_training.corpora.prepared import Prepared
-    from dragoman_training.corpora.sources import SOURCES, CorporaError
+    from dragoman_training.corpora.sources import SOURCES
     from dragoman_training.corpora.writing import write
 
     report = Console(stderr=True, highlight=False).print
@@ -71,10 +71,6 @@ def corpora(
     names = {one.name for one in SOURCES} | {"wiktionary"}
     if unknown := {*optional, *without} - names:
         raise click.UsageError(f"{', '.join(sorted(unknown))} is none of {', '.join(sorted(names))}")
-    try:
-        prepared = Prepared(data, language, without=set(without), leave_out=leave_out, report=report)
-        directions = [True, False] if both else [target == "en"]
-        for into_english in directions:
-            write(prepared, set(optional), out, report, into_english=into_english)
-    except CorporaError as error:
-        raise click.ClickException(str(error)) from error
+    prepared = Prepared(data, language, without=set(without), leave_out=leave_out, report=report)
+    for into_english in [True, False] if both else [target == "en"]:
+        write(prepared, set(optional), out, report, into_english=into_english)

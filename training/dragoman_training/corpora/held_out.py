@@ -8,7 +8,8 @@ from pathlib import Path
 
 from dragoman_training.corpora.cleaning import Pair, key_of, num_words, plain
 from dragoman_training.corpora.draws import draw
-from dragoman_training.corpora.sources import SOURCES, TEST_SETS, read_lines, read_pairs
+from dragoman_training.corpora.sources import SOURCES, TEST_SETS, read_pairs
+from dragoman_training.data.files import read_lines
 
 SHARE_OF_STRINGS = 0.1
 """Of the interface strings of at most `MAX_STRING_WORDS` words, by their English side."""

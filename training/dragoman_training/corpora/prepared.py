@@ -13,11 +13,11 @@ from dragoman_training.corpora.draws import draw
 from dragoman_training.corpora.sources import (
     DICTIONARIES,
     SOURCES,
-    CorporaError,
     Source,
-    read_lines,
     read_pairs,
 )
+from dragoman_training.data.corpus import CorpusError
+from dragoman_training.data.files import read_lines
 
 MAX_REPEATS = 3
 """Pairs with the same side, but for everyday sentences and words."""
@@ -54,7 +54,7 @@ class Prepared:
         leave_out: Iterable[Path],
         report: Callable[[str], None],
     ) -> None:
-        """Reads the corpora of English and `language`. Raises CorporaError where `folder` has none."""
+        """Reads the corpora of English and `language`. Raises CorpusError where `folder` has none."""
         self.language = language
         self.folder = folder
         self.credits: dict[str, str] = {}
@@ -82,8 +82,8 @@ class Prepared:
                     f"{source.name}: {len(kept.pairs):,} of {kept.num_read:,} pairs ({seconds:.0f} s so far)"
                 )
         if not self.kept:
-            raise CorporaError(
-                f"{folder} has no corpora of en and {language}: docs/guide/training.md says which are read"
+            raise CorpusError(
+                f"{folder} has no corpora of en and {language}: docs/guide/corpora.md says which are read"
             )
         for kept in self.kept.values():
             kept.pairs = list(self.allowed(kept.pairs, kept.left_out))

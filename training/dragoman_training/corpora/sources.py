@@ -1,17 +1,13 @@
 """The corpora that `dragoman corpora` reads: where each lies, how it is read, and what it asks for."""
 
-import gzip
-import lzma
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dragoman_training.corpora.cleaning import Pair
-
-
-class CorporaError(ValueError):
-    """Corpora that no training text can be made of."""
+from dragoman_training.data.corpus import CorpusError
+from dragoman_training.data.files import read_lines
+from dragoman_training.data.files import read_pairs as read_pairs_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,30 +159,20 @@ TEST_SETS = (
 
 
 def read_pairs(source: Source, folder: Path, language: str) -> Iterator[Pair]:
-    """The pairs of a corpus as they lie there; none where it has no file for the language."""
+    """The pairs of a corpus as they lie in its files; none where it has no file for the language."""
     for pattern in source.files:
-        if "{side}" not in pattern:
-            path = folder / pattern.format(other=language)
-            if path.exists():
-                for number, line in enumerate(read_lines(path), start=1):
-                    english, tab, other = line.partition("\t")
-                    if not tab:
-                        raise CorporaError(
-                            f"{path}, line {number}, has no tab between its sides: {line[:80]!r}"
-                        )
-                    yield english, other
+        names = dict.fromkeys(pattern.format(other=language, side=side) for side in ("en", language))
+        paths = [path for name in names if (path := _existing(folder / name))]
+        if len(paths) < len(names):
             continue
-        sides = [_existing(folder / pattern.format(other=language, side=side)) for side in ("en", language)]
-        if all(sides):
-            yield from zip(*(read_lines(path) for path in sides if path), strict=True)
-
-
-def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a text file, which may be compressed, without their ends."""
-    opened: Any = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
-    with opened(path, "rt", encoding="utf-8", newline="\n") as file:
-        for line in file:
-            yield line.rstrip("\n")
+        if len(paths) == 2:
+            yield from read_pairs_of(*paths)
+            continue
+        for number, line in enumerate(read_lines(paths[0]), start=1):
+            english, tab, other = line.partition("\t")
+            if not tab:
+                raise CorpusError(f"{paths[0]}, line {number}, has no tab between its sides: {line[:80]!r}")
+            yield english, other
 
 
 def _existing(path: Path) -> Path | None:

@@ -13,8 +13,9 @@ from dragoman_training.corpora import dictionary, held_out, variants
 from dragoman_training.corpora.cleaning import Pair, num_words
 from dragoman_training.corpora.draws import draw
 from dragoman_training.corpora.prepared import Kept, Prepared
-from dragoman_training.corpora.sources import SOURCES, read_lines
+from dragoman_training.corpora.sources import SOURCES
 from dragoman_training.corpora.tags import MACHINE, formality
+from dragoman_training.data.files import read_lines
 
 SHARE_TAGGED = 0.5
 """Of the pairs whose form of address is sure so many have its tag: a text without one has any."""

@@ -17,7 +17,8 @@ from dragoman_training.data.corpus import Corpus
 from dragoman_training.data.shuffle import Shuffler
 from dragoman_training.data.subword_sampler import SubwordSampler
 from dragoman_training.data.token_ids import Learn, TokenIds, flatten, joined, link_blocks
-from dragoman_training.data.tokenized_corpus import ONE_SIDED, TOO_LONG, TokenizedCorpus, count_seen, tokenize
+from dragoman_training.data.tokenized_corpus import ONE_SIDED, TOO_LONG, TokenizedCorpus, count_seen
+from dragoman_training.data.tokenizing import tokenize
 
 
 @dataclass(frozen=True)

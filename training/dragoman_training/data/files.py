@@ -1,21 +1,20 @@
-"""The files of training pairs, part by part, and their lines in blocks.
+"""Text files, plain or compressed, as lines, as pairs, and as a recipe's corpora; read block by block.
 
-A part is two files that match line by line, one of tab-separated pairs, or one of a language model's text.
+A part is two files that match line by line, one of tab-separated pairs, or one of a single language's text.
 """
 
 import gzip
+import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, cast
 
-from dragoman_training.data.corpus import CorpusError
-
-if TYPE_CHECKING:
-    from dragoman_training.recipe.settings import DataConfig
+from dragoman_training.data.corpus import Corpus, CorpusError
+from dragoman_training.recipe.data import DataConfig
 
 BLOCK_LINES = 50_000
 """Lines that are read and tokenized together: some megabytes."""
@@ -28,7 +27,7 @@ Kind = Literal["parallel", "tsv", "target"]
 class Part:
     """Files whose lines are pairs."""
 
-    number: int
+    number: int = 0
     """Its place among the parts."""
     kind: Kind
     paths: tuple[Path, ...]
@@ -46,41 +45,69 @@ class TextBlock:
     """Number of the first one, from 0 on."""
     num_lines: int
     lines: tuple[bytes, ...]
-    """Of each file the lines, their ends included."""
+    """The lines of each file, their ends included."""
+
+    def decoded(self) -> list[list[str]]:
+        """The lines of each file without their ends. Raises CorpusError, with the line, for other bytes."""
+        return [
+            _decoded(lines, path, self.first_line)
+            for lines, path in zip(self.lines, self.part.paths, strict=True)
+        ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PairBlock:
-    """The pairs of a block that have both sides; a language model's sources are empty."""
-
-    sources: list[str]
-    targets: list[str]
-    num_one_sided: int
-
-
-def parts_of(data: "DataConfig", folder: Path) -> list[Part] | None:
-    """The parts of the training pairs in their order; None for a data set that is not of such files."""
-    kind: Kind
-    files: list[tuple[Path, ...]]
-    if data.train_tsv:
-        kind, files = "tsv", [(folder / path,) for path in data.train_tsv]
-    elif not data.has_source:
-        kind, files = "target", [(folder / path,) for path in data.train_target]
-    elif data.train_source:
-        pairs = zip(data.train_source, data.train_target, strict=True)
-        kind, files = "parallel", [(folder / source, folder / target) for source, target in pairs]
+def parts_of(data: DataConfig, split: str, folder: Path) -> list[Part]:
+    """The parts of the `train` or `valid` pairs in their order; none where those are no lines of files."""
+    sources, targets, tables = (getattr(data, f"{split}_{name}") for name in ("source", "target", "tsv"))
+    files: list[tuple[Kind, tuple[str, ...]]] = [("tsv", (path,)) for path in tables]
+    if data.has_source:
+        files += [("parallel", pair) for pair in zip(sources, targets, strict=True)]
     else:
-        return None
-    weights = data.train_weights or [1.0] * len(files)
+        files += [("target", (path,)) for path in targets]
+    weights = data.train_weights if split == "train" and data.train_weights else [1.0] * len(files)
     return [
-        Part(number=number, kind=kind, paths=paths, weight=weight)
-        for number, (paths, weight) in enumerate(zip(files, weights, strict=True))
+        Part(number=number, kind=kind, paths=tuple(folder / path for path in paths), weight=weight)
+        for number, ((kind, paths), weight) in enumerate(zip(files, weights, strict=True))
     ]
 
 
+def read_corpus(data: DataConfig, split: str, folder: Path) -> Corpus:
+    """Reads the `train` or `valid` pairs; relative paths start at `folder`.
+
+    Pairs with an empty side are left out. Raises CorpusError for files that can't be read, that are not
+    UTF-8, that have different numbers of lines or no pair at all, and for a data set that can't be loaded.
+    """
+    parts = parts_of(data, split, folder)
+    if parts or not data.hugging_face:
+        blocks = (pairs_of(block) for part in parts for block in read_blocks(part))
+    else:
+        blocks = iter([_with_both_sides(_hugging_face_pairs(data, split, folder))])
+    counted = "sentence pair" if data.has_source else "sentence"
+    return _joined(blocks, f"data: the {split} files hold no {counted}")
+
+
+def read_parallel(source: Path, target: Path) -> Corpus:
+    """The pairs of two files that match line by line. Raises CorpusError as `read_corpus` does."""
+    blocks = map(pairs_of, read_blocks(Part(kind="parallel", paths=(source, target))))
+    return _joined(blocks, f"{source} and {target} hold no sentence pair")
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a file of UTF-8 without their ends. Raises CorpusError."""
+    for block in read_blocks(Part(kind="target", paths=(path,))):
+        yield from block.decoded()[0]
+
+
+def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Lines of two files that match. Raises CorpusError, for another number of lines once one file ends."""
+    for block in read_blocks(Part(kind="parallel", paths=(source, target))):
+        yield from zip(*block.decoded(), strict=True)
+
+
 def open_file(path: Path) -> BinaryIO:
-    """A file's bytes, unzipped where it is a `.gz`."""
-    return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+    """A file's bytes, unzipped where it is a `.gz` or `.xz`."""
+    if path.suffix == ".gz":
+        return cast(BinaryIO, gzip.open(path, "rb"))
+    return cast(BinaryIO, lzma.open(path, "rb")) if path.suffix == ".xz" else path.open("rb")
 
 
 def read_blocks(part: Part) -> Iterator[TextBlock]:
@@ -98,7 +125,9 @@ def read_blocks(part: Part) -> Iterator[TextBlock]:
                     path = part.paths[index]
                     blocks.append(list(islice(stream, BLOCK_LINES)))
                 if len({len(lines) for lines in blocks}) > 1:
-                    raise _unequal(part, [number + len(lines) for lines in blocks], streams)
+                    behind = [sum(1 for _ in stream) for stream in streams]
+                    counts = [len(lines) + more for lines, more in zip(blocks, behind, strict=True)]
+                    raise unequal(part.paths, [number + count for count in counts])
                 if not blocks[0]:
                     return
                 yield TextBlock(
@@ -108,46 +137,59 @@ def read_blocks(part: Part) -> Iterator[TextBlock]:
                     lines=tuple(b"".join(lines) for lines in blocks),
                 )
                 number += len(blocks[0])
-        except (OSError, EOFError, zlib.error) as error:
+        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
             raise CorpusError(f"{path}: can't be read: {error}") from error
 
 
-def _unequal(part: Part, counts: list[int], streams: list[BinaryIO]) -> CorpusError:
-    (source, target) = part.paths
-    counted = [count + sum(1 for _ in stream) for count, stream in zip(counts, streams, strict=True)]
+def unequal(paths: Iterable[Path], counts: Iterable[int]) -> CorpusError:
+    """The error for two files with so many lines."""
+    (source, target), (num_sources, num_targets) = paths, counts
     return CorpusError(
-        f"{source} has {counted[0]} lines, but {target} has {counted[1]}: they must match line by line"
+        f"{source} has {num_sources} lines, but {target} has {num_targets}: they must match line by line"
     )
 
 
-def pairs_of(block: TextBlock) -> PairBlock:
+def pairs_of(block: TextBlock) -> Corpus:
     """The block's pairs. Raises CorpusError, naming the line, for what is no UTF-8 or has no tab."""
-    sides = [
-        _decoded(lines, path, block.first_line)
-        for lines, path in zip(block.lines, block.part.paths, strict=True)
-    ]
+    sides = block.decoded()
     if block.part.kind == "target":
         targets = [line for line in map(str.strip, sides[0]) if line]
-        return PairBlock(sources=[""] * len(targets), targets=targets, num_one_sided=0)
-    if block.part.kind == "tsv":
-        columns = [line.split("\t") for line in sides[0]]
-        for number, fields in enumerate(columns):
-            if len(fields) < 2 and fields[0]:
-                at = block.first_line + number + 1
-                raise CorpusError(f"{block.part.paths[0]}, line {at}: no tab between source and target")
-        columns = [fields for fields in columns if fields[0] or len(fields) > 1]
-        sides = [[fields[0] for fields in columns], [fields[1] for fields in columns]]
-    pairs = list(zip(map(str.strip, sides[0]), map(str.strip, sides[1]), strict=True))
-    complete = [pair for pair in pairs if pair[0] and pair[1]]
-    return PairBlock(
-        sources=[source for source, _ in complete],
-        targets=[target for _, target in complete],
-        num_one_sided=sum(bool(source) != bool(target) for source, target in pairs),
-    )
+        return Corpus([""] * len(targets), targets)
+    if block.part.kind == "parallel":
+        return _with_both_sides(zip(*sides, strict=True))
+    pairs = []
+    for number, line in enumerate(sides[0], start=block.first_line + 1):
+        fields = line.split("\t")
+        if len(fields) > 1:
+            pairs.append((fields[0], fields[1]))
+        elif line:
+            raise CorpusError(f"{block.part.paths[0]}, line {number}: no tab between source and target")
+    return _with_both_sides(pairs)
+
+
+def _with_both_sides(pairs: Iterable[tuple[str, str]]) -> Corpus:
+    """The pairs with something on either side, and how many have one side alone."""
+    stripped = [(source.strip(), target.strip()) for source, target in pairs]
+    complete = [pair for pair in stripped if pair[0] and pair[1]]
+    one_sided = sum(bool(source) != bool(target) for source, target in stripped)
+    return Corpus([source for source, _ in complete], [target for _, target in complete], one_sided)
+
+
+def _joined(blocks: Iterable[Corpus], if_empty: str) -> Corpus:
+    """The pairs of all blocks. Raises CorpusError, which says `if_empty`, where there is none."""
+    sources: list[str] = []
+    targets: list[str] = []
+    one_sided = 0
+    for block in blocks:
+        sources += block.sources
+        targets += block.targets
+        one_sided += block.num_one_sided
+    if not targets:
+        raise CorpusError(if_empty)
+    return Corpus(sources, targets, one_sided)
 
 
 def _decoded(lines: bytes, path: Path, first_line: int) -> list[str]:
-    """The lines without their ends."""
     if not first_line and lines.startswith(BOM):
         lines = lines[len(BOM) :]
     try:
@@ -160,3 +202,32 @@ def _decoded(lines: bytes, path: Path, first_line: int) -> list[str]:
                 raise CorpusError(f"{path}, line {number}: not UTF-8: {error}") from error
         raise
     return [line.rstrip("\r\n") for line in text.removesuffix("\n").split("\n")]
+
+
+def _hugging_face_pairs(data: DataConfig, split: str, folder: Path) -> Iterator[tuple[str, str]]:
+    try:
+        import datasets
+    except ImportError as error:
+        hint = "run `make install` in the source checkout, which brings the extra hugging-face"
+        raise CorpusError(f"data.hugging_face needs {error.name}, which is not installed: {hint}") from error
+    local = folder / data.hugging_face
+    try:
+        rows = datasets.load_dataset(
+            str(local) if local.exists() else data.hugging_face,
+            data.hugging_face_config or None,
+            split="train" if split == "train" else "validation",
+        )
+    # Whatever lies below it may fail: the network, the hub, a cache, a parser of files.
+    except Exception as error:
+        raise CorpusError(f"{data.hugging_face}: can't be loaded: {error}") from error
+    if "translation" not in rows.column_names:
+        raise CorpusError(
+            f"{data.hugging_face}: has no column `translation`, only {', '.join(rows.column_names)}"
+        )
+    for number, row in enumerate(rows["translation"]):
+        if row is None:
+            raise CorpusError(f"{data.hugging_face}: row {number} of {split} has no translation")
+        if missing := {data.source_language, data.target_language} - row.keys():
+            raise CorpusError(f'{data.hugging_face}: has no "{missing.pop()}", only {", ".join(row)}')
+        # What a side lacks is an empty side.
+        yield row[data.source_language] or "", row[data.target_language] or ""

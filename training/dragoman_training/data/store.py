@@ -8,7 +8,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, overload
@@ -17,49 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman_training.data.cache import CorpusCacheError
-from dragoman_training.data.corpus import combine_crc32, show_fingerprint
+from dragoman_training.data.corpus import Fingerprint
 from dragoman_training.data.pair_filter import DUPLICATES
 from dragoman_training.data.token_ids import Numbers, TokenIds, begins
-from dragoman_training.data.tokenized_corpus import (
-    ONE_SIDED,
-    Share,
-    TokenizedCorpus,
-    first_of_equals,
-)
-from dragoman_training.data.tokenizing import TokenizedBlock
+from dragoman_training.data.tokenized_corpus import Share, TokenizedCorpus, first_of_equals
+from dragoman_training.data.tokenizing import TokenBlock
 
 SIDES = ("source", "target")
 LENGTH, MARK, BEGIN, BYTE = (np.dtype(kind) for kind in ("u4", "u8", "i8", "u1"))
 
 
-@dataclass
-class _Counts:
-    """What is summed up over blocks."""
-
-    num_read: int = 0
-    left_out: Counter[str] = field(default_factory=Counter)
-    num_unknown: list[int] = field(default_factory=lambda: [0, 0])
-    num_copies: int = 0
-    checksums: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0), (0, 0)])
-
-    def add(self, block: TokenizedBlock) -> None:
-        self.num_read += block.num_read
-        self.left_out.update(block.tokens.left_out)
-        self.left_out[ONE_SIDED] += block.num_one_sided
-        self.num_copies += block.tokens.num_copies
-        for side in (0, 1):
-            self.num_unknown[side] += block.tokens.num_unknown[side]
-            (before, length), (crc, crc_length) = self.checksums[side], block.checksums[side]
-            self.checksums[side] = combine_crc32(before, crc, crc_length), length + crc_length
-
-    def fingerprint(self) -> str:
-        (source, _), (target, length) = self.checksums
-        return show_fingerprint(self.num_read, combine_crc32(source, target, length))
-
-
 def write_corpus(
     folder: Path,
-    blocks: Iterable[TokenizedBlock],
+    blocks: Iterable[TokenBlock],
     *,
     num_parts: int,
     types: tuple[np.dtype[Any], np.dtype[Any]],
@@ -68,7 +37,9 @@ def write_corpus(
     advance: Callable[[int], None],
 ) -> None:
     """Writes blocks, whose ids have these `types`; `advance` is told how many pairs were read."""
-    counts, part_counts = _Counts(), [0] * num_parts
+    read, part_counts = Fingerprint(), [0] * num_parts
+    left_out: Counter[str] = Counter()
+    num_unknown, num_copies = np.zeros(2, np.int64), 0
     lengths_of = [*SIDES, *(f"{side}-text" for side in SIDES if has_texts)]
     with ExitStack() as stack:
 
@@ -80,24 +51,26 @@ def write_corpus(
         mark = file("marks", MARK)
         texts = [file(f"{side}-text.bytes", BYTE) for side in SIDES if has_texts]
         for block in blocks:
-            counts.add(block)
+            read.add(block.num_read, block.checksums)
+            left_out.update(block.left_out)
+            num_unknown += block.num_unknown
+            num_copies += block.num_copies
             for index, side in enumerate(SIDES):
-                tokens = block.tokens.sides[index]
-                ids[index].append(tokens.ids_N)
-                lengths[side].append(tokens.length_S)
+                ids[index].append(block.sides[index].ids_N)
+                lengths[side].append(block.sides[index].length_S)
                 if block.texts is not None:
-                    lines = block.texts[index]
+                    lines = [text.encode() for text in block.texts[index]]
                     texts[index].append(np.frombuffer(b"".join(lines), BYTE))
                     lengths[f"{side}-text"].append(np.fromiter(map(len, lines), LENGTH, len(lines)))
-            mark.append(block.tokens.mark_P)
-            part_counts[block.part_number] += len(block.tokens.mark_P)
-            advance(counts.num_read)
+            mark.append(block.mark_P)
+            part_counts[block.part_number] += len(block.mark_P)
+            advance(read.num_pairs)
         sizes = [file_.length for file_ in ids]
         text_sizes = [file_.length for file_ in texts]
     if leave_out_duplicates:
         mark_P = np.fromfile(folder / "marks", MARK)
         is_first = first_of_equals(mark_P)
-        counts.left_out[DUPLICATES] = int((~is_first).sum())
+        left_out[DUPLICATES] = int((~is_first).sum())
         cuts = np.cumsum(part_counts)[:-1]
         part_counts = [int(is_first_of_part.sum()) for is_first_of_part in np.split(is_first, cuts)]
         write_array(folder / "marks", mark_P[is_first])
@@ -109,11 +82,11 @@ def write_corpus(
         "num_tokens": sizes,
         "num_bytes": text_sizes,
         "part_counts": part_counts,
-        "num_read": counts.num_read,
-        "fingerprint": counts.fingerprint(),
-        "left_out": dict(counts.left_out),
-        "num_unknown": counts.num_unknown,
-        "num_copies": counts.num_copies,
+        "num_read": read.num_pairs,
+        "fingerprint": str(read),
+        "left_out": dict(left_out),
+        "num_unknown": num_unknown.tolist(),
+        "num_copies": num_copies,
     }
     (folder / "summary.json").write_text(json.dumps(summary, indent=1))
 

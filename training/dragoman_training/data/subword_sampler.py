@@ -16,7 +16,7 @@ from typing import Literal
 import sentencepiece
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-from dragoman_training.data.subword_sampling import SubwordSamplingConfig
+from dragoman_training.recipe.data import SubwordSamplingConfig
 
 MAX_LATTICES = 20_000
 """Words whose lattices are kept: a corpus has its frequent words again and again."""

@@ -15,10 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_training.data.corpus import Corpus, CorpusError, combine_crc32, show_fingerprint
-from dragoman_training.data.files import PairBlock, Part, TextBlock, open_file, pairs_of, read_blocks
-from dragoman_training.data.pair_filter import FilterConfig, reasons_to_leave_out
-from dragoman_training.data.tokenizing import checksum
+from dragoman_training.data.corpus import Corpus, CorpusError, Fingerprint, checksums
+from dragoman_training.data.files import Part, TextBlock, open_file, pairs_of, read_blocks, unequal
+from dragoman_training.data.pair_filter import filtered
+from dragoman_training.recipe.data import FilterConfig
 
 CHUNK_BYTES = 1 << 22
 SETTLED_NANOSECONDS = 2 * 10**9
@@ -57,12 +57,9 @@ def survey(parts: Sequence[Part], memory: Path | None = None) -> dict[Path, File
         facts = dict(zip(paths, pool.map(lambda path: _facts(path, memory), paths), strict=True))
     for part in parts:
         if part.kind == "parallel":
-            source, target = part.paths
-            if facts[source].num_lines != facts[target].num_lines:
-                raise CorpusError(
-                    f"{source} has {facts[source].num_lines} lines, but {target} has "
-                    f"{facts[target].num_lines}: they must match line by line"
-                )
+            counts = [facts[path].num_lines for path in part.paths]
+            if counts[0] != counts[1]:
+                raise unequal(part.paths, counts)
     return facts
 
 
@@ -130,13 +127,13 @@ def read_sample(
     return filtered(sample, pair_filter)
 
 
-def _some_pairs(block: TextBlock, before: int, max_pairs: int, total: int) -> PairBlock:
-    """Of those of a block with `before` lines before it; lines are picked as `evenly_spaced` does."""
+def _some_pairs(block: TextBlock, before: int, max_pairs: int, total: int) -> Corpus:
+    """Some pairs of a block that has `before` lines before it, picked as `evenly_spaced` does."""
     first = -(-before * max_pairs // total)
     behind = -(-(before + block.num_lines) * max_pairs // total)
     indices = [number * total // max_pairs - before for number in range(first, behind)]
     if not indices:
-        return PairBlock(sources=[], targets=[], num_one_sided=0)
+        return Corpus([], [])
     sides = [lines.split(b"\n") for lines in block.lines]
     picked = TextBlock(
         part=block.part,
@@ -152,27 +149,10 @@ def _some_pairs(block: TextBlock, before: int, max_pairs: int, total: int) -> Pa
         raise
 
 
-def filtered(corpus: Corpus, pair_filter: FilterConfig) -> Corpus:
-    """The pairs that the filter leaves in."""
-    if pair_filter == FilterConfig():
-        return corpus
-    reasons = reasons_to_leave_out(corpus.sources, corpus.targets, pair_filter)
-    pairs = zip(corpus.sources, corpus.targets, strict=True)
-    used = [pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
-    if pair_filter.leave_out_duplicates:
-        used = list(dict.fromkeys(used))
-    return Corpus([source for source, _ in used], [target for _, target in used], corpus.num_one_sided)
-
-
 def fingerprint_of(parts: Sequence[Part]) -> str:
-    """As `Corpus.fingerprint` says it of all pairs, which are never in memory together."""
-    num_pairs, sums = 0, [(0, 0), (0, 0)]
+    """What `Corpus.fingerprint` says of all pairs, which are never in memory together."""
+    found = Fingerprint()
     for part in parts:
-        for block in read_blocks(part):
-            found: PairBlock = pairs_of(block)
-            num_pairs += len(found.targets)
-            for side, lines in enumerate((found.sources, found.targets)):
-                crc, length = checksum(lines)
-                sums[side] = combine_crc32(sums[side][0], crc, length), sums[side][1] + length
-    (source, _), (target, length) = sums
-    return show_fingerprint(num_pairs, combine_crc32(source, target, length))
+        for pairs in map(pairs_of, read_blocks(part)):
+            found.add(len(pairs), checksums(pairs))
+    return str(found)

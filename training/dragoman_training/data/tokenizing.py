@@ -1,4 +1,4 @@
-"""Blocks of lines to token ids, by all cores, in the order of the lines.
+"""Pairs of text to token ids: a corpus in memory, or blocks of lines by all cores, in the order of the lines.
 
 Owns the processes. Each has a tokenizer of its own, and none has PyTorch.
 """
@@ -6,20 +6,32 @@ Owns the processes. Each has a tokenizer of its own, and none has PyTorch.
 import os
 import signal
 import threading
-import zlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from multiprocessing import get_context, parent_process
 
+import numpy as np
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from numpy.typing import NDArray
 
+from dragoman_training.data.corpus import Checksums, Corpus, checksums
 from dragoman_training.data.files import TextBlock, pairs_of
-from dragoman_training.data.pair_filter import FilterConfig
-from dragoman_training.data.tokenized_corpus import TokenBlock, tokenize_block
+from dragoman_training.data.pair_filter import DUPLICATES, reasons_to_leave_out
+from dragoman_training.data.token_ids import TokenIds, flatten, id_type
+from dragoman_training.data.tokenized_corpus import (
+    ONE_SIDED,
+    TOO_LONG,
+    Share,
+    TokenizedCorpus,
+    first_of_equals,
+    marks,
+)
+from dragoman_training.recipe.data import FilterConfig
 
 WAITING_BLOCKS = 2
 """Blocks that wait for each core, besides the one at work."""
@@ -38,32 +50,116 @@ class Tokenizing:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TokenizedBlock:
-    """What became of a block of lines."""
+class TokenBlock:
+    """Some pairs of a corpus, without those that are left out by themselves; duplicates are still there."""
 
-    part_number: int
-    tokens: TokenBlock
+    part_number: int = 0
+    sides: tuple[TokenIds, TokenIds]
+    texts: tuple[list[str], list[str]] | None
+    """Those of the pairs that are used."""
+    mark_P: NDArray[np.uint64]
     num_read: int
     """Pairs with two sides."""
-    num_one_sided: int
-    """Lines with one side alone."""
-    checksums: tuple[tuple[int, int], tuple[int, int]]
-    """CRC-32 and length in bytes of the lines of both sides."""
-    texts: tuple[list[bytes], list[bytes]] | None
-    """Those of the pairs that are used."""
+    checksums: Checksums
+    """Of those."""
+    left_out: Counter[str]
+    num_unknown: tuple[int, int]
+    num_copies: int
+
+
+def tokenize(
+    corpus: Corpus,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    *,
+    max_tokens: int | None,
+    pair_filter: FilterConfig | None = None,
+) -> TokenizedCorpus:
+    """Tokenizes a corpus in memory, without pairs that the filter or `tokenize_pairs` leaves out."""
+    pair_filter = pair_filter or FilterConfig()
+    block = tokenize_pairs(corpus, tokenizers, max_tokens=max_tokens, pair_filter=pair_filter)
+    sides, mark_P, texts = block.sides, block.mark_P, block.texts
+    assert texts is not None
+    if pair_filter.leave_out_duplicates:
+        is_first = first_of_equals(mark_P)
+        block.left_out[DUPLICATES] = int((~is_first).sum())
+        source, target = (
+            TokenIds(side.ids_N, side.begin_S[is_first], side.length_S[is_first]) for side in sides
+        )
+        sides, mark_P = (source, target), mark_P[is_first]
+        texts = list(compress(texts[0], is_first)), list(compress(texts[1], is_first))
+    return TokenizedCorpus(
+        sides=sides,
+        texts=texts,
+        mark_P=mark_P,
+        num_read=len(corpus),
+        fingerprint=corpus.fingerprint(),
+        left_out=block.left_out,
+        num_unknown=block.num_unknown,
+        num_copies=block.num_copies,
+        shares=[Share(num_pairs=len(mark_P), weight=1.0)],
+    )
+
+
+def tokenize_pairs(
+    pairs: Corpus,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    *,
+    max_tokens: int | None,
+    pair_filter: FilterConfig,
+    num_threads: int = -1,
+) -> TokenBlock:
+    """Tokenizes pairs, without those that the filter leaves out by themselves.
+
+    Left out, too, are pairs with a side of more than `max_tokens` tokens, and those with a side of which
+    normalization leaves nothing; an empty source is one only where its text is not, for a language model has
+    none.
+    """
+    reasons = reasons_to_leave_out(pairs.sources, pairs.targets, pair_filter)
+    indices = [index for index, reason in enumerate(reasons) if reason is None]
+    texts = [[side[index] for index in indices] for side in (pairs.sources, pairs.targets)]
+    ids = [
+        tokenizer.encode_ids(side, num_threads=num_threads)
+        for tokenizer, side in zip(tokenizers, texts, strict=True)
+    ]
+    limit = np.inf if max_tokens is None else max_tokens
+    for index, source, target, text in zip(indices, *ids, texts[0], strict=True):
+        if not target or (not source and text):
+            reasons[index] = ONE_SIDED
+        elif max(len(source), len(target)) > limit:
+            reasons[index] = TOO_LONG
+    is_kept = [reasons[index] is None for index in indices]
+    source_ids, target_ids = (
+        flatten(list(compress(side, is_kept)), id_type(tokenizer.vocabulary_size))
+        for side, tokenizer in zip(ids, tokenizers, strict=True)
+    )
+    sources, targets = (list(compress(side, is_kept)) for side in texts)
+    used = list(zip(sources, targets, strict=True))
+    return TokenBlock(
+        sides=(source_ids, target_ids),
+        texts=(sources, targets),
+        mark_P=np.fromiter(marks(used), np.uint64, len(used)),
+        num_read=len(pairs),
+        checksums=checksums(pairs),
+        left_out=Counter(filter(None, reasons)) + Counter({ONE_SIDED: pairs.num_one_sided}),
+        num_unknown=(
+            int((source_ids.ids_N == tokenizers[0].unk_id).sum()),
+            int((target_ids.ids_N == tokenizers[1].unk_id).sum()),
+        ),
+        num_copies=sum(source == target for source, target in used),
+    )
 
 
 def tokenize_blocks(
     blocks: Iterable[TextBlock], tokenizing: Tokenizing, num_processes: int
-) -> Iterator[TokenizedBlock]:
+) -> Iterator[TokenBlock]:
     """The blocks' pairs in their order; with one process in this one. Raises CorpusError as `pairs_of`."""
     if num_processes == 1:
         yield from map(partial(_tokenize, tokenizing, _tokenizers(tokenizing)), blocks)
         return
-    waiting: deque[Future[TokenizedBlock]] = deque()
+    waiting: deque[Future[TokenBlock]] = deque()
     with _processes(num_processes, tokenizing) as pool:
         for block in blocks:
-            waiting.append(pool.submit(_tokenize_there, block))
+            waiting.append(pool.submit(_tokenize_in_worker, block))
             if len(waiting) > (1 + WAITING_BLOCKS) * num_processes:
                 yield waiting.popleft().result()
         while waiting:
@@ -86,7 +182,7 @@ _worker: tuple[Tokenizing, tuple[Tokenizer, Tokenizer]] | None = None
 
 
 def _begin(tokenizing: Tokenizing) -> None:
-    """A process of the pool begins: Ctrl-C is its parent's matter, and it ends where that does."""
+    """Sets up a process of the pool, which leaves Ctrl-C to its parent and ends where that does."""
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -105,42 +201,20 @@ def _tokenizers(tokenizing: Tokenizing) -> tuple[Tokenizer, Tokenizer]:
     return source, other[0] if other else source
 
 
-def _tokenize_there(block: TextBlock) -> TokenizedBlock:
+def _tokenize_in_worker(block: TextBlock) -> TokenBlock:
     assert _worker is not None
-    tokenizing, tokenizers = _worker
-    return _tokenize(tokenizing, tokenizers, block)
+    return _tokenize(*_worker, block)
 
 
 def _tokenize(
     tokenizing: Tokenizing, tokenizers: tuple[Tokenizer, Tokenizer], block: TextBlock
-) -> TokenizedBlock:
-    pairs = pairs_of(block)
-    tokens = tokenize_block(
-        pairs.sources,
-        pairs.targets,
+) -> TokenBlock:
+    tokens = tokenize_pairs(
+        pairs_of(block),
         tokenizers,
         max_tokens=tokenizing.max_tokens,
         pair_filter=tokenizing.pair_filter,
         num_threads=1,
     )
-    texts = None
-    if tokenizing.has_texts:
-        sources, targets = (
-            [text.encode() for text, is_used in zip(side, tokens.is_used, strict=True) if is_used]
-            for side in (pairs.sources, pairs.targets)
-        )
-        texts = sources, targets
-    return TokenizedBlock(
-        part_number=block.part.number,
-        tokens=tokens,
-        num_read=len(pairs.targets),
-        num_one_sided=pairs.num_one_sided,
-        checksums=(checksum(pairs.sources), checksum(pairs.targets)),
-        texts=texts,
-    )
-
-
-def checksum(lines: list[str]) -> tuple[int, int]:
-    """CRC-32 of lines with their ends, and their length in bytes."""
-    text = "".join(f"{line}\n" for line in lines).encode()
-    return zlib.crc32(text), len(text)
+    texts = tokens.texts if tokenizing.has_texts else None
+    return replace(tokens, part_number=block.part.number, texts=texts)

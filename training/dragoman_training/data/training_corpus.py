@@ -6,10 +6,10 @@ from pathlib import Path
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.data.corpus import Corpus, CorpusError, read_corpus
-from dragoman_training.data.files import parts_of
-from dragoman_training.data.survey import filtered, fingerprint_of, read_sample, survey
-from dragoman_training.run.validation import spread
+from dragoman_training.data.corpus import Corpus, CorpusError, spread
+from dragoman_training.data.files import parts_of, read_corpus
+from dragoman_training.data.pair_filter import filtered, survey
+from dragoman_training.data.survey import fingerprint_of, read_sample
 
 RECIPE_FOLDER = Path("training/recipes")
 """Where paths begin of a checkpoint that remembers no folder, or one that is not on this machine."""
@@ -61,8 +61,8 @@ def _sample(
 ) -> tuple[str | None, Corpus, int]:
     """The fingerprint of all pairs where it is wanted, the sample, and of how many pairs."""
     recipe = checkpoint.recipe
-    parts = parts_of(recipe.data, folder)
-    if parts is None:
+    parts = parts_of(recipe.data, "train", folder)
+    if not parts:
         corpus = read_corpus(recipe.data, "train", folder)
         return corpus.fingerprint(), filtered(spread(corpus, max_pairs), recipe.filter), len(corpus)
     facts = survey(parts)

@@ -4,105 +4,82 @@ Pairs in files are made ready once for the same files, vocabulary and options: t
 ids are kept in the corpus cache.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
-
-from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-
-from dragoman_training.data.cache import CorpusCache
-from dragoman_training.data.corpus import Corpus, evenly_spaced, read_corpus
-from dragoman_training.data.files import parts_of
-from dragoman_training.data.survey import filtered, survey
-from dragoman_training.data.tokenized_corpus import TokenizedCorpus, tokenize
-from dragoman_training.data.vocabulary import train_tokenizers
-
-if TYPE_CHECKING:
-    from dragoman_training.recipe.settings import Recipe
 import dataclasses
 import hashlib
 import os
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import sentencepiece
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-from dragoman_training.data.corpus import CorpusError
-from dragoman_training.data.files import Part, read_blocks
+from dragoman_training.data.cache import CorpusCache
+from dragoman_training.data.corpus import Corpus, CorpusError, spread
+from dragoman_training.data.files import Part, parts_of, read_blocks, read_corpus
+from dragoman_training.data.pair_filter import filtered
 from dragoman_training.data.store import open_corpus, open_links, write_corpus, write_links
-from dragoman_training.data.survey import FileFacts, check_unchanged, read_sample
-from dragoman_training.data.token_ids import TokenIds, id_type, link_blocks, link_type
-from dragoman_training.data.tokenizing import Tokenizing, tokenize_blocks
-from dragoman_training.run.guided_alignment import load_linker
+from dragoman_training.data.survey import FileFacts, check_unchanged, read_sample, survey
+from dragoman_training.data.token_ids import Learn, TokenIds, id_type, link_blocks, link_type
+from dragoman_training.data.tokenized_corpus import TokenizedCorpus
+from dragoman_training.data.tokenizing import Tokenizing, tokenize, tokenize_blocks
+from dragoman_training.data.vocabulary import train_tokenizers
+from dragoman_training.recipe.data import VocabularyConfig
+from dragoman_training.recipe.settings import Recipe
+from dragoman_training.time_left import progress_lines
 
-if TYPE_CHECKING:
-    from dragoman_training.recipe.settings import Recipe, VocabularyConfig
-
-
-class TrainingPairs(Protocol):
-    """Pairs that a vocabulary is learnt from, and that are then tokenized with it."""
-
-    def learn_vocabulary(self) -> tuple[Tokenizer, Tokenizer]:
-        """Source and target tokenizer; the same object where the vocabulary is shared.
-
-        Raises VocabularyError where the corpus is too small for the vocabulary's size.
-        """
-
-    def tokenized(self, tokenizers: tuple[Tokenizer, Tokenizer]) -> TokenizedCorpus:
-        """The pairs as token ids, without those that the recipe leaves out."""
+FEWEST_LINES_FOR_PROCESSES = 100_000
+"""Below so many lines processes take longer to begin than to tokenize."""
 
 
 def open_training_pairs(
-    recipe: "Recipe", folder: Path, cache_folder: Path, report: Callable[[str], None]
-) -> TrainingPairs:
+    recipe: Recipe,
+    folder: Path,
+    cache_folder: Path,
+    report: Callable[[str], None],
+    load_linker: Callable[[], Learn],
+) -> "MemoryPairs | FilePairs":
     """The pairs that a recipe names; relative paths start at `folder`.
 
     Those of files are made ready in `cache_folder`; those of a data set of the Hugging Face library are held
-    in memory. `report` is told what is done. Raises CorpusError as `read_corpus` does.
+    in memory. Lines for people go to `report`; `load_linker` gives what links tokens where attention is
+    guided. Raises CorpusError as `read_corpus` does.
     """
-    parts = parts_of(recipe.data, folder)
-    if parts is None:
+    parts = parts_of(recipe.data, "train", folder)
+    if not parts:
         return MemoryPairs(corpus=read_corpus(recipe.data, "train", folder), recipe=recipe, report=report)
     cache = CorpusCache(cache_folder, report)
     return FilePairs(
-        parts=parts, facts=survey(parts, cache.surveys), recipe=recipe, cache=cache, report=report
+        parts=parts,
+        facts=survey(parts, cache.surveys),
+        recipe=recipe,
+        cache=cache,
+        report=report,
+        load_linker=load_linker,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryPairs:
-    """Pairs that are no lines of files."""
+    """Pairs that are no lines of files, with the methods of `FilePairs`."""
 
     corpus: Corpus
-    recipe: "Recipe"
+    recipe: Recipe
     report: Callable[[str], None]
 
     def learn_vocabulary(self) -> tuple[Tokenizer, Tokenizer]:
-        """As `TrainingPairs` says."""
-        config, count = self.recipe.vocabulary, len(self.corpus)
-        self.report(show_sample(config, count))
-        numbers = evenly_spaced(count, config.max_pairs)
-        sample = Corpus(
-            [self.corpus.sources[number] for number in numbers],
-            [self.corpus.targets[number] for number in numbers],
-        )
-        return train_tokenizers(filtered(sample, self.recipe.filter), config)
+        config = self.recipe.vocabulary
+        self.report(show_sample(config, len(self.corpus)))
+        return train_tokenizers(filtered(spread(self.corpus, config.max_pairs), self.recipe.filter), config)
 
     def tokenized(self, tokenizers: tuple[Tokenizer, Tokenizer]) -> TokenizedCorpus:
-        """As `TrainingPairs` says."""
         self.report("Tokenizing.")
         max_tokens, pair_filter = self.recipe.data.max_tokens, self.recipe.filter
         if self.recipe.guided_alignment.weight:
             self.report(show_linking(len(self.corpus), self.recipe.guided_alignment.max_pairs))
         return tokenize(self.corpus, tokenizers, max_tokens=max_tokens, pair_filter=pair_filter)
-
-
-FEWEST_LINES_FOR_PROCESSES = 100_000
-"""Below so many lines processes take longer to begin than to tokenize."""
-TELL_EVERY_SECONDS = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,9 +89,11 @@ class FilePairs:
     parts: Sequence[Part]
     facts: dict[Path, FileFacts]
     """What the files held when they were surveyed."""
-    recipe: "Recipe"
+    recipe: Recipe
     cache: CorpusCache
     report: Callable[[str], None]
+    """Takes lines for people."""
+    load_linker: Callable[[], Learn]
 
     def learn_vocabulary(self) -> tuple[Tokenizer, Tokenizer]:
         """Source and target tokenizer, learnt from a sample; one object where the vocabulary is shared.
@@ -173,7 +152,7 @@ class FilePairs:
                 types=(id_type(source.vocabulary_size), id_type(target.vocabulary_size)),
                 has_texts=tokenizing.has_texts,
                 leave_out_duplicates=self.recipe.filter.leave_out_duplicates,
-                advance=_teller(self._num_lines, "Tokenized", "lines", self.report),
+                advance=progress_lines(self._num_lines, "Tokenized", "lines", self.report),
             )
             check_unchanged(self.facts)
 
@@ -191,7 +170,7 @@ class FilePairs:
 
     def _links(self, pairs: Path, corpus: TokenizedCorpus) -> TokenIds:
         """Which tokens come from which. Raises ValueError where the aligner's extra is not installed."""
-        learn, max_pairs = load_linker(), self.recipe.guided_alignment.max_pairs
+        learn, max_pairs = self.load_linker(), self.recipe.guided_alignment.max_pairs
         dtype = link_type(corpus.sides)
 
         def make(folder: Path) -> None:
@@ -200,7 +179,7 @@ class FilePairs:
                 folder,
                 link_blocks(corpus.sides, learn, max_pairs),
                 dtype,
-                _teller(len(corpus), "Linked", "pairs", self.report),
+                progress_lines(len(corpus), "Linked", "pairs", self.report),
             )
 
         path = self.cache.entry("links", {"pairs": pairs.name, "max_pairs": max_pairs}, make)
@@ -226,7 +205,7 @@ class FilePairs:
         }
 
 
-def show_sample(config: "VocabularyConfig", num_pairs: int) -> str:
+def show_sample(config: VocabularyConfig, num_pairs: int) -> str:
     """What a vocabulary is trained on, for people."""
     pairs = f"{num_pairs:,} pairs"
     if num_pairs > config.max_pairs:
@@ -240,18 +219,3 @@ def show_linking(num_pairs: int, max_pairs: int) -> str:
     if num_pairs > max_pairs:
         learnt = f"; that is learnt from {max_pairs:,}, evenly spread (guided_alignment.max_pairs)"
     return f"Linking the tokens of {num_pairs:,} training pairs, which attention learns from{learnt}."
-
-
-def _teller(count: int, verb: str, unit: str, report: Callable[[str], None]) -> Callable[[int], None]:
-    """Says every some seconds how far it is."""
-    began = reported = time.monotonic()
-
-    def advance(done: int) -> None:
-        nonlocal reported
-        now = time.monotonic()
-        if now - reported >= TELL_EVERY_SECONDS:
-            reported = now
-            seconds_left = (now - began) * (count - done) / max(done, 1)
-            report(f"{verb} {done:,} of {count:,} {unit}; {seconds_left / 60:.1f} min left.")
-
-    return advance

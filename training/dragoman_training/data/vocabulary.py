@@ -8,7 +8,7 @@ import sentencepiece
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.recipe.settings import VocabularyConfig
+from dragoman_training.recipe.data import VocabularyConfig
 
 MIN_MAX_SENTENCE_BYTES = 10
 """The least that sentencepiece takes for `max_sentence_length`."""

@@ -12,7 +12,8 @@ from dragoman_bundle.codec import UnknownKeyError, decode
 from dragoman_bundle.language_tags import check_language_tag
 
 from dragoman_training.models import ModelConfig
-from dragoman_training.recipe.settings import Recipe, RecipeError
+from dragoman_training.recipe.data import RecipeError
+from dragoman_training.recipe.settings import Recipe
 
 FAMILIES: dict[str, type[ModelConfig]] = {
     family_config.family: family_config for family_config in typing.get_args(ModelConfig)

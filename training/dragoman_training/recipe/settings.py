@@ -1,11 +1,11 @@
 """Recipes: everything about a training run, as frozen settings that check themselves."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
 from dragoman_bundle.decoding import DecodingDefaults
-from dragoman_bundle.names import check_language, check_name
-from dragoman_bundle.tags import FIRST_TAG, LAST_TAG
+from dragoman_bundle.names import check_name
 
 from dragoman_training.checks import (
     require_at_least,
@@ -14,140 +14,14 @@ from dragoman_training.checks import (
     require_positive,
     require_share,
 )
-from dragoman_training.data.pair_filter import FilterConfig
-from dragoman_training.data.subword_sampling import SubwordSamplingConfig
 from dragoman_training.models import LanguageModelConfig, ModelConfig, PlainConfig, TransformerConfig
-from dragoman_training.run.guided_alignment import GuidedAlignmentConfig
-from dragoman_training.run.scheduled_sampling import ScheduledSamplingConfig
-
-MAX_WEIGHT = 1000
-"""How often a pair comes in an epoch, at most."""
-
-
-class RecipeError(ValueError):
-    """A recipe that can't be used; the message names the key, what is wrong, and the way out."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataConfig:
-    """Where the sentence pairs come from.
-
-    Either line-parallel files (`*_source` and `*_target`), or files of tab-separated pairs (`*_tsv`), or a
-    data set of the Hugging Face `datasets` library (`hugging_face`). Files may be gzipped. Paths are relative
-    to the recipe. A language model has no source side: only `target_language`, `train_target` and
-    `valid_target`.
-    """
-
-    source_language: str = ""
-    """BCP 47 code of the source language, such as "de"; left out for a language model alone."""
-    target_language: str
-    """BCP 47 code of the target language, such as "en"."""
-    train_source: tuple[str, ...] = ()
-    """Source sides of the training pairs, one sentence per line."""
-    train_target: tuple[str, ...] = ()
-    """Target sides of the training pairs, line by line beside `train_source`."""
-    valid_source: tuple[str, ...] = ()
-    """Source sides of the validation pairs."""
-    valid_target: tuple[str, ...] = ()
-    """Target sides of the validation pairs."""
-    train_tsv: tuple[str, ...] = ()
-    """Files with a source, a tab and a target per line."""
-    valid_tsv: tuple[str, ...] = ()
-    """The same for validation."""
-    train_weights: tuple[float, ...] = ()
-    """How often the pairs of each of these files come in an epoch, on average: 2 is twice, 0.3 a share of
-    them, drawn anew each time; once where nothing is said."""
-    hugging_face: str = ""
-    """Name or folder of a data set with a `translation` column; its split `validation` is used where no
-    validation files are given."""
-    hugging_face_config: str = ""
-    """Configuration of that data set, such as "de-en", where it has several."""
-    max_tokens: int = 100
-    """Training pairs with a longer side, in tokens, are left out."""
-
-    def __post_init__(self) -> None:
-        require_at_least(self, "data", max_tokens=1)
-        for key in ("source_language", "target_language") if self.has_source else ("target_language",):
-            check_language(f"data.{key}", getattr(self, key))
-        has_sources = self.train_source or self.train_tsv or self.valid_source or self.valid_tsv
-        if not self.has_source and (has_sources or self.hugging_face):
-            raise RecipeError("data.source_language: is missing, though there are source sides to train on")
-        kinds = [
-            bool(self.train_source or self.train_target),
-            bool(self.train_tsv),
-            bool(self.hugging_face),
-        ]
-        if sum(kinds) != 1:
-            raise RecipeError(
-                "data: give exactly one of train_source and train_target, train_tsv, hugging_face"
-            )
-        self._check_weights()
-        if not self.hugging_face:
-            require_default(self, "data", "hugging_face_config", because="data.hugging_face is not given")
-        for split in ("train", "valid"):
-            sources, targets = getattr(self, f"{split}_source"), getattr(self, f"{split}_target")
-            if self.has_source and len(sources) != len(targets):
-                raise RecipeError(f"data: {split}_source and {split}_target name different numbers of files")
-        if not self.hugging_face and not (self.valid_target or self.valid_tsv):
-            wanted = "valid_target"
-            if self.has_source:
-                wanted = "valid_tsv" if self.train_tsv else "valid_source and valid_target"
-            raise RecipeError(f"data: there is nothing to validate on; give {wanted}")
-
-    def _check_weights(self) -> None:
-        files = self.train_tsv or self.train_target
-        if self.train_weights and len(self.train_weights) != len(files):
-            raise RecipeError(
-                f"data.train_weights has {len(self.train_weights)} numbers, but there are {len(files)} "
-                "training files of a side: give one for each"
-            )
-        for weight in self.train_weights:
-            if not 0 < weight <= MAX_WEIGHT:
-                raise RecipeError(
-                    f"data.train_weights has {weight:g}, but each must be above 0 and at most {MAX_WEIGHT}"
-                )
-
-    @property
-    def has_source(self) -> bool:
-        """Whether there are pairs to translate, rather than a language model's text."""
-        return bool(self.source_language)
-
-    @property
-    def direction(self) -> str:
-        """What is translated to what, for people to read."""
-        return f'"{self.source_language}" to "{self.target_language}"'
-
-
-@dataclass(frozen=True, kw_only=True)
-class VocabularyConfig:
-    """Sentencepiece vocabularies, trained on the training pairs."""
-
-    size: int = 8000
-    """Pieces in each vocabulary."""
-    max_pairs: int = 500_000
-    """Training pairs that it is trained on; of a larger corpus so many, evenly spread."""
-    shared: bool = True
-    """Whether source and target use one vocabulary and one embedding."""
-    model_type: Literal["unigram", "bpe"] = "unigram"
-    """Sentencepiece's algorithm."""
-    character_coverage: float = 1.0
-    """Share of the corpus' characters that get a piece, 0.98 or more; lower it for scripts with thousands."""
-    normalization: Literal["nmt_nfkc", "identity"] = "nmt_nfkc"
-    """Sentencepiece's rule for both sides. `nmt_nfkc` writes like characters alike: full-width letters and
-    punctuation at half width, "²" as "2", "½" as "1⁄2", and so no model writes them otherwise. `identity`
-    keeps them apart, as Chinese and Japanese want it."""
-    tags: tuple[str, ...] = ()
-    """Characters from U+E000 to U+E00F, each of which is a piece of its own. A source that begins with one
-    and a space is marked by it: U+E000 as formal, U+E001 as informal, U+E002 as translated by a machine."""
-
-    def __post_init__(self) -> None:
-        for tag in self.tags:
-            if len(tag) != 1 or not FIRST_TAG <= tag <= LAST_TAG:
-                raise RecipeError(
-                    f"vocabulary.tags has {tag!r}, but each is one character from U+E000 to U+E00F"
-                )
-        require_at_least(self, "vocabulary", size=8, max_pairs=1, character_coverage=0.98)
-        require_at_most(self, "vocabulary", size=1_000_000, character_coverage=1)
+from dragoman_training.recipe.data import (
+    DataConfig,
+    FilterConfig,
+    RecipeError,
+    SubwordSamplingConfig,
+    VocabularyConfig,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,6 +103,66 @@ class TrainingConfig:
         require_positive(self, "training", "learning_rate", "clip_norm", "validate_every_epochs")
         if not all(0 <= beta < 1 for beta in self.adam_betas):
             raise ValueError(f"training.adam_betas are {self.adam_betas}, but must be at least 0 and below 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduledSamplingConfig:
+    """How often the decoder reads the reference's token, rather than its own last one, while it trains.
+
+    Off by default: it reads the reference always, which is teacher forcing. Otherwise a coin is tossed for
+    each token, and the decoder runs step by step, with an output layer a step: training is slower.
+    """
+
+    teacher_forcing: float = 1.0
+    """Probability of the reference's token before the first step, where `inverse_sigmoid` begins with
+    k/(k + 1) of it; without a `decay` it stays there."""
+    decay: Literal["none", "linear", "exponential", "inverse_sigmoid"] = "none"
+    """How that probability falls (section 2.4)."""
+    pace: float = 1000.0
+    """`linear`: steps in which it falls to 0. `exponential`: steps in which it falls by a factor of e.
+    `inverse_sigmoid`: the paper's k; half of it is left after k·ln k steps."""
+    least: float = 0.0
+    """It never falls below this."""
+    token: Literal["best", "sampled"] = "best"
+    """The model's own token: its likeliest, or one drawn from its distribution."""
+
+    def __post_init__(self) -> None:
+        require_at_least(self, "scheduled_sampling", teacher_forcing=0, pace=1, least=0)
+        for name in ("teacher_forcing", "least"):
+            if getattr(self, name) > 1:
+                raise ValueError(f"scheduled_sampling.{name} is {getattr(self, name)}, but must be at most 1")
+        if not self.pace < math.inf:
+            raise ValueError(f"scheduled_sampling.pace is {self.pace}, but must be finite")
+        if self.least > self.teacher_forcing:
+            raise ValueError(
+                f"scheduled_sampling.least is {self.least}, but must be at most teacher_forcing, "
+                f"{self.teacher_forcing}"
+            )
+        if self.decay == "none":
+            because = 'scheduled_sampling.decay is "none", so that the probability does not fall'
+            require_default(self, "scheduled_sampling", "pace", "least", because=because)
+            if self.teacher_forcing == 1:
+                because += " and the reference is read always"
+                require_default(self, "scheduled_sampling", "token", because=because)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuidedAlignmentConfig:
+    """Whether attention is taught to look where words come from. Off by default.
+
+    Before the first step an HMM in both directions links the tokens of the training pairs; that needs the
+    extra `align`. Taught is a recurrent decoder's attention, and of a Transformer one head of the last layer
+    but one.
+    """
+
+    weight: float = 0.0
+    """Weight of that loss beside the translation's, each a mean over target tokens; 0.05 to 0.3 are usual,
+    0 is off."""
+    max_pairs: int = 500_000
+    """Training pairs that the HMM learns from; of a larger corpus so many, evenly spread."""
+
+    def __post_init__(self) -> None:
+        require_at_least(self, "guided_alignment", weight=0, max_pairs=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,19 +1,23 @@
 """What training minimises: a model's loss on a batch, as one module that can be spread over processes.
 
-Shapes: S sentences, U target positions, D features.
+Attention may learn from an aligner (guided alignment: Chen et al. 2016; Garg et al. 2019), and the decoder to
+read its own tokens too (scheduled sampling: Bengio et al. 2015).
+
+Shapes: S sentences, U target positions, T source positions, D features.
 """
 
+import math
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from dragoman_training.data.batching import Batch
+from dragoman_training.data.token_ids import Learn
 from dragoman_training.device import computing_in
-from dragoman_training.models import Seq2Seq
-from dragoman_training.run.guided_alignment import guided_loss
+from dragoman_training.models import Seq2Seq, Tensors
+from dragoman_training.recipe.settings import ScheduledSamplingConfig
 from dragoman_training.run.loss import linear_cross_entropy
-from dragoman_training.run.scheduled_sampling import decode_scheduled
 
 
 class Objective(nn.Module):
@@ -88,3 +92,78 @@ class Objective(nn.Module):
             # A token is read in the step after the one that says it.
             attention_SUT, guide_SUT = attention_SUT[:, 1:], guide_SUT[:, :-1]
         return guided_loss(attention_SUT, guide_SUT)
+
+
+LEAST_WEIGHT = 1e-6
+"""An attention below it costs no more."""
+
+
+def guided_loss(attention_SUT: Tensor, guide_SUT: Tensor) -> Tensor:
+    """Cross-entropy in nats of what is looked at against the links, summed (Garg et al. 2019, equation 6).
+
+    The links of a target token have weights that sum up to one; a token without links costs nothing.
+    """
+    return -(guide_SUT * attention_SUT.float().clamp(min=LEAST_WEIGHT).log()).sum()
+
+
+def load_linker() -> Learn:
+    """What learns to link tokens. Raises ValueError where its extra is not installed."""
+    try:
+        from dragoman_training.alignment.pieces import TokenLinker
+    except ImportError as error:
+        raise ValueError(
+            f"guided_alignment.weight needs an aligner, and {error.name} is not installed: install the extra "
+            "`align` beside `training`, or set it to 0"
+        ) from error
+    return TokenLinker
+
+
+def teacher_forcing(config: ScheduledSamplingConfig, step: int) -> float:
+    """Probability of the reference's token at a step, counted from 1 (Bengio et al. 2015, section 2.4)."""
+    done = step - 1
+    match config.decay:
+        case "none":
+            factor = 1.0
+        case "linear":
+            factor = 1 - done / config.pace
+        case "exponential":
+            factor = math.exp(-done / config.pace)
+        case "inverse_sigmoid":
+            # k / (k + exp(i / k)), written so that it can't overflow.
+            factor = 1 / (1 + math.exp(min(done / config.pace, 700.0) - math.log(config.pace)))
+    return max(config.least, config.teacher_forcing * factor)
+
+
+def decode_scheduled(
+    model: Seq2Seq,
+    memory: Tensors,
+    state: Tensors,
+    target_SU: Tensor,
+    *,
+    teacher_forcing: float,
+    token: Literal["best", "sampled"] = "best",
+) -> Tensor:
+    """Features [S, U, D], as `Seq2Seq.decode` returns them, with some inputs replaced by predictions.
+
+    Each input after the first is the given one with that probability, else what the model predicts from its
+    last features. No gradient flows through the choice. Dropout is as in `Seq2Seq.decode`. Draws from
+    PyTorch's generator of the device.
+    """
+    gold_SU = torch.rand(target_SU.shape, device=target_SU.device) < teacher_forcing
+    token_S = target_SU[:, 0]
+    features = []
+    for position in range(target_SU.shape[1]):
+        features_SD, _, state = model.step(token_S.unsqueeze(1), memory, state)
+        features.append(features_SD)
+        if position + 1 < target_SU.shape[1]:
+            own_S = _own_token(model, features_SD, token)
+            token_S = torch.where(gold_SU[:, position + 1], target_SU[:, position + 1], own_S)
+    return torch.stack(features, dim=1)
+
+
+@torch.no_grad()
+def _own_token(model: Seq2Seq, features_SD: Tensor, token: Literal["best", "sampled"]) -> Tensor:
+    logits_SV: Tensor = model.output(features_SD)
+    if token == "best":
+        return logits_SV.argmax(dim=-1)
+    return logits_SV.float().softmax(dim=-1).multinomial(1).squeeze(1)

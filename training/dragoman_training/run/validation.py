@@ -8,7 +8,7 @@ import torch
 from dragoman_bundle.languages import writes_spaces
 
 from dragoman_training.data.batching import Pairs
-from dragoman_training.data.corpus import Corpus, CorpusError, evenly_spaced
+from dragoman_training.data.corpus import Corpus, CorpusError
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import Seq2Seq
 from dragoman_training.run.loss import linear_cross_entropy
@@ -84,11 +84,3 @@ def perplexity(model: Seq2Seq, pairs: Pairs, *, batch_tokens: int = 4000) -> flo
 def show_perplexity(value: float) -> str:
     """A perplexity for people, in a few characters however large it is, or NaN."""
     return f"{value:.2f}" if value < MANY_DIGITS else f"{value:.1e}"
-
-
-def spread(corpus: Corpus, count: int) -> Corpus:
-    """At most `count` pairs, evenly spread over the corpus; all of them for 0."""
-    if not 0 < count < len(corpus):
-        return corpus
-    numbers = evenly_spaced(len(corpus), count)
-    return Corpus([corpus.sources[n] for n in numbers], [corpus.targets[n] for n in numbers])

@@ -135,11 +135,11 @@ def test_lines_stay_lines_and_unknown_words_pass_through(system: Path) -> None:
     assert result.stdout == "Today a small bird calls.\n\nA red Xaver sleeps.\n"
 
 
-def test_files_of_unequal_length_name_the_line(tmp_path: Path) -> None:
+def test_files_of_unequal_length_are_refused_with_both_counts(tmp_path: Path) -> None:
     source, target = write_corpus(tmp_path, "train", 3, 1)
     source.write_text("Ein Hund.\n", "utf-8")
     error = error_of("train", "--source", source, "--target", target, "--out", tmp_path / "out")
-    assert "train.de ends after line 1" in error
+    assert "train.de has 1 lines, but" in error
     assert not (tmp_path / "out").exists()
 
 

@@ -7,7 +7,8 @@ from dragoman_training.classics.study.examination import Findings, Sharpness
 from dragoman_training.classics.study.inputs import StudySet
 from dragoman_training.classics.study.scores import Scorer
 from dragoman_training.models import ModelConfig, PlainConfig
-from dragoman_training.recipe.settings import DataConfig, Recipe
+from dragoman_training.recipe.data import DataConfig
+from dragoman_training.recipe.settings import Recipe
 
 CORPUS = {f"{split}_{side}": ("text",) for split in ("train", "valid") for side in ("source", "target")}
 

@@ -13,7 +13,8 @@ from dragoman_training.classics.study.examination import Findings, examine
 from dragoman_training.classics.study.inputs import StudySet
 from dragoman_training.classics.study.page import attention_section
 from dragoman_training.models.transformer import AlignmentHead, Transformer, TransformerConfig
-from dragoman_training.recipe.settings import DataConfig, DecodingConfig, Recipe, TrainingConfig
+from dragoman_training.recipe.data import DataConfig
+from dragoman_training.recipe.settings import DecodingConfig, Recipe, TrainingConfig
 
 CONFIG = TransformerConfig(width=12, heads=3, feed_forward=20, encoder_layers=1, decoder_layers=2)
 DATA = DataConfig(

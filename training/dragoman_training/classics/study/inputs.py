@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman_training.checkpoint import read_checkpoint
-from dragoman_training.data.corpus import read_lines
+from dragoman_training.data.files import read_pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,18 +122,14 @@ def read_study_set(source: Path, reference: Path, sentences: str | None, *, join
 
     Raises ValueError for files that don't fit, or lines not in them.
     """
-    sources, references = read_lines(source), read_lines(reference)
-    if len(sources) != len(references):
-        raise ValueError(
-            f"{source} has {len(sources)} lines, but {reference} has {len(references)}: "
-            "they must match line by line"
-        )
-    for path, lines in ((source, sources), (reference, references)):
-        for number, line in enumerate(lines, start=1):
+    pairs = list(read_pairs(source, reference))
+    for number, pair in enumerate(pairs, start=1):
+        for path, line in zip((source, reference), pair, strict=True):
             if not line.strip():
                 raise ValueError(f"{path}, line {number}: is empty; leave the pair out")
-    if not sources:
+    if not pairs:
         raise ValueError(f"{source} is empty")
+    sources, references = zip(*pairs, strict=True)
     if sentences is None:
         by_length = sorted(range(len(sources)), key=lambda number: num_words(sources[number]))
         examples = dict.fromkeys(by_length[len(sources) * share // 100] for share in (20, 50, 80))
@@ -148,7 +144,7 @@ def read_study_set(source: Path, reference: Path, sentences: str | None, *, join
     )
 
 
-def _joined(sentences: list[str], join: int) -> list[str]:
+def _joined(sentences: Sequence[str], join: int) -> list[str]:
     """Each `join` consecutive sentences as one; what is left over at the end is in none.
 
     Commas and small letters stand where one ends and the next begins: after a full stop a model that has
