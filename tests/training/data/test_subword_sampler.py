@@ -32,7 +32,7 @@ import random, sys
 from pathlib import Path
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_training.data.subword_sampler import make_samplers
-from dragoman_training.data.subword_sampling import SubwordSamplingConfig
+from dragoman_training.recipe.data import SubwordSamplingConfig
 
 tokenizer = Tokenizer(Path(sys.argv[1]).read_bytes())
 config = SubwordSamplingConfig(source=True, nbest_size=int(sys.argv[3]))

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from dragoman_training.corpora.draws import draw, pick
+from dragoman_training.corpora.words import draw, pick, stop_words, words
 
 Pair = tuple[str, str]
 """English, and the other language."""
@@ -21,16 +21,6 @@ SHORT_CHARACTERS = 24
 SHARE_WITH_TAGS = 0.1
 """Of the pairs with the same tags on both sides so many keep them."""
 MAX_PLACEHOLDERS = 3
-NAMES = "Boston Anna Paris John Berlin Mary Facebook London Peter Google Bob Tom Hamburg Julia".split()  # noqa: SIM905
-STOP_WORDS = {
-    language: frozenset(words.split())
-    for language, words in {
-        "en": "the of and to is are that for with you this be not on it if from by can your",
-        "de": "der die das und ist nicht ein eine zu den mit von für auf dem des sie es wird sind wenn",
-        "fr": "le la les des et est une pas dans pour avec vous que qui sur du au par il ce sont",
-        "es": "el la los las de y es una no para con que en por se del al su este si",
-    }.items()
-}
 
 EMPTY = "with an empty side"
 COPIES = "with the same text on both sides"
@@ -104,8 +94,8 @@ def clean(pair: Pair, language: str) -> Pair | str:
 
 def reason_to_leave_out(english: str, other: str, language: str) -> str | None:
     """Why a pair of plain texts is of no use, or None."""
-    words = num_words(english), num_words(other)
-    if max(words) > MAX_WORDS:
+    longest = max(num_words(english), num_words(other))
+    if longest > MAX_WORDS:
         return LENGTH
     shorter, longer = sorted((len(english), len(other)))
     if longer > SHORT_CHARACTERS and longer > MAX_LENGTH_RATIO * shorter:
@@ -116,7 +106,7 @@ def reason_to_leave_out(english: str, other: str, language: str) -> str | None:
         return PIECE
     if _numbers(english) != _numbers(other):
         return NUMBERS
-    if max(words) > 3 and _is_in_wrong_language(english, other, language):
+    if longest > 3 and _is_in_wrong_language(english, other, language):
         return LANGUAGE
     return None
 
@@ -135,12 +125,12 @@ def _numbers(text: str) -> list[str]:
 
 
 def _is_in_wrong_language(english: str, other: str, language: str) -> bool:
-    words = [_WORD.findall(side.lower()) for side in (english, other)]
-    own, foreign = STOP_WORDS["en"], STOP_WORDS[language]
-    for side, right, wrong in ((words[0], own, foreign), (words[1], foreign, own)):
+    found = [_WORD.findall(side.lower()) for side in (english, other)]
+    own, foreign = stop_words("en"), stop_words(language)
+    for side, right, wrong in ((found[0], own, foreign), (found[1], foreign, own)):
         if sum(word in wrong for word in side) > sum(word in right for word in side):
             return True
-    sets = set(words[0]), set(words[1])
+    sets = set(found[0]), set(found[1])
     fewer = min(map(len, sets))
     return fewer > 3 and len(sets[0] & sets[1]) > 0.6 * fewer
 
@@ -176,7 +166,9 @@ def fill(english: str, other: str) -> Pair | None:
     filled: dict[str, str] = {}
     for placeholder in found:
         is_count = re.fullmatch(_COUNT, placeholder)
-        names = [name for name in NAMES if name not in english and name not in filled.values()]
+        names = [
+            name for name in words()["names"].split() if name not in english and name not in filled.values()
+        ]
         number = str(11 + int(draw(english, placeholder) * 88))
         filled[placeholder] = number if is_count else pick(names, english, placeholder)
     filled_sides = [_PLACEHOLDER.sub(lambda match: filled[match[0]], side) for side in (english, other)]

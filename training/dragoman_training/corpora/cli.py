@@ -55,9 +55,9 @@ def corpora(
     """
     from rich.console import Console
 
-    from dragoman_training.corpora.cleaning import STOP_WORDS
     from dragoman_training.corpora.prepared import Prepared
-    from dragoman_training.corpora.sources import SOURCES
+    from dragoman_training.corpora.sources import sources
+    from dragoman_training.corpora.words import words
     from dragoman_training.corpora.writing import write
 
     report = Console(stderr=True, highlight=False).print
@@ -66,9 +66,9 @@ def corpora(
             f"--from {source} --to {target}: one of both languages, and not the other, is en"
         )
     language = target if source == "en" else source
-    if language not in STOP_WORDS:
-        raise click.UsageError(f"{language} is none of {', '.join(sorted(STOP_WORDS))}")
-    names = {one.name for one in SOURCES} | {"wiktionary"}
+    if language not in (known := words()["stop_words"]):
+        raise click.UsageError(f"{language} is none of {', '.join(sorted(known))}")
+    names = {one.name for one in sources()} | {"wiktionary"}
     if unknown := {*optional, *without} - names:
         raise click.UsageError(f"{', '.join(sorted(unknown))} is none of {', '.join(sorted(names))}")
     prepared = Prepared(data, language, without=set(without), leave_out=leave_out, report=report)

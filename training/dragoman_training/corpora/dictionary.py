@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from dragoman_training.corpora.cleaning import Pair
-from dragoman_training.corpora.draws import draw, pick
+from dragoman_training.corpora.words import draw, pick, words
 
 MAX_WORDS = 4
 TIMES = ((300, 6), (50, 4), (8, 2), (0, 1))
@@ -26,31 +26,6 @@ _UNUSUAL = re.compile(
 _ODD = re.compile(r"[\d/;:~♂♀|!?_*]|\.\.|^-|-$")
 _REMARK = re.compile(r"\[[^\]]*\]|\([^)]*\)")
 _GENDER = re.compile(r"\{([^}]*)\}")
-_ARTICLES = {
-    "m": ("der", "ein", "mein", "kein"),
-    "f": ("die", "eine", "meine", "keine"),
-    "n": ("das", "ein", "mein", "kein"),
-}
-_NOUN_FRAMES = (
-    ("This is my {0}.", "Das ist {mein} {1}."),
-    ("Where is the {0}?", "Wo ist {der} {1}?"),
-    ("That is not a {0}.", "Das ist {kein} {1}."),
-    ("The {0} is new.", "{Der} {1} ist neu."),
-    ("my {0}", "{mein} {1}"),
-    ("the new {0}", "{der} neue {1}"),
-)
-_VERB_FRAMES = (
-    ("I will {0}.", "Ich werde {1}."),
-    ("We have to {0}.", "Wir müssen {1}."),
-    ("She wants to {0}.", "Sie will {1}."),
-    ("You can {0}.", "Man kann {1}."),
-)
-_ADJECTIVE_FRAMES = (
-    ("That is {0}.", "Das ist {1}."),
-    ("very {0}", "sehr {1}"),
-    ("It was {0}.", "Es war {1}."),
-    ("Is that {0}?", "Ist das {1}?"),
-)
 _AN = re.compile(r"(?!eu|once|one|uni|use)[aeiou]|hour|hono|heir")
 _SEPARABLE = re.compile(
     r"^(?:ab|an|auf|aus|bei|dar|ein|fest|fort|frei|her|hin|los|mit|nach|teil|um|vor|weg|weiter|wieder|zu|zurück|zusammen|durch|über|unter)"
@@ -116,17 +91,13 @@ def _read_entries(lines: Iterable[str]) -> Iterator[Entry]:
                 continue
             gender = _GENDER.search(translation)
             other = " ".join(_GENDER.sub("", translation).split())
-            words = max(found["word"].count(" "), other.count(" ")) + 1
-            if (
-                other
-                and words <= MAX_WORDS
-                and not re.search(r"[\d/;:~♂♀|!?_*]|\.\.|^-|-$", found["word"] + other)
-            ):
+            longest = max(found["word"].count(" "), other.count(" ")) + 1
+            if other and longest <= MAX_WORDS and not _ODD.search(found["word"] + other):
                 yield Entry(
                     english=found["word"].strip(),
                     other=other,
                     kind=found["kind"],
-                    gender=gender[1] if gender and gender[1] in _ARTICLES else "",
+                    gender=gender[1] if gender and gender[1] in words()["articles"] else "",
                 )
 
 
@@ -147,12 +118,9 @@ def count(entries: Iterable[Entry], pairs: Iterable[Pair]) -> Counts:
         translations[stem(entry.english)].add(stem(entry.other))
     stems: dict[str, str] = {}
     for english, other in pairs:
-        words = re.findall(r"\w+", english.lower())
-        counts.phrases.update(noun for article, noun in pairwise(words) if article in ("a", "an"))
-        sides = [
-            {stems.get(word) or stems.setdefault(word, stem(word)) for word in side}
-            for side in (words, re.findall(r"\w+", other.lower()))
-        ]
+        said = [re.findall(r"\w+", side.lower()) for side in (english, other)]
+        counts.phrases.update(noun for article, noun in pairwise(said[0]) if article in ("a", "an"))
+        sides = [{stems.get(word) or stems.setdefault(word, stem(word)) for word in side} for side in said]
         counts.english.update(sides[0])
         counts.other.update(sides[1])
         for word in sides[0] & translations.keys():
@@ -208,22 +176,22 @@ def _german_phrases(entry: Entry, times: int, counts: Counts, *, into_english: b
         return
     num_frames = times // 2 + (draw(english + other, "frame") < 0.3)
     if entry.kind == "n" and entry.gender and english.islower():
-        der, ein, mein, kein = _ARTICLES[entry.gender]
+        der, ein, mein, kein = words()["articles"][entry.gender]
         yield f"the {english}", f"{der} {other}"
         if counts.phrases[english] < 2 or english.endswith("s"):
             return
         for _ in range(1 + times // 3):
             yield f"{'an' if _AN.match(english) else 'a'} {english}", f"{ein} {other}"
-        frames: tuple[Pair, ...] = _NOUN_FRAMES
-        words = {"der": der, "Der": der.capitalize(), "mein": mein, "kein": kein}
+        frames = words()["frames"]["noun"]
+        inserted = {"der": der, "Der": der.capitalize(), "mein": mein, "kein": kein}
         if into_english and draw(other, "lower case") < 0.3:
             yield english, other.lower()
     elif entry.kind == "v" and other.endswith("n"):
         if not _SEPARABLE.match(other):
             yield f"to {english}", f"zu {other}"
-        frames, words = _VERB_FRAMES, {}
+        frames, inserted = words()["frames"]["verb"], {}
     elif entry.kind == "adj" and other.islower():
-        frames, words = _ADJECTIVE_FRAMES, {}
+        frames, inserted = words()["frames"]["adjective"], {}
         if (
             into_english
             and re.search(r"[^e]$", other)
@@ -236,7 +204,7 @@ def _german_phrases(entry: Entry, times: int, counts: Counts, *, into_english: b
     for number in range(num_frames):
         first, second = pick(frames, english + other, f"frame {number}")
         if first != "That is not a {0}." or not _AN.match(english):
-            yield first.format(english), second.format(english, other, **words)
+            yield first.format(english), second.format(english, other, **inserted)
 
 
 def capitalized(text: str) -> str:

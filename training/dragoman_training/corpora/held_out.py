@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dragoman_training.corpora.cleaning import Pair, key_of, num_words, plain
-from dragoman_training.corpora.draws import draw
-from dragoman_training.corpora.sources import SOURCES, TEST_SETS, read_pairs
+from dragoman_training.corpora.sources import paths_of, read_pairs, sources
+from dragoman_training.corpora.words import draw
 from dragoman_training.data.files import read_lines
 
 SHARE_OF_STRINGS = 0.1
@@ -19,12 +19,11 @@ MAX_STRING_WORDS = 4
 def test_set_keys(folder: Path, language: str, more: Iterable[Path]) -> set[str]:
     """The keys of all lines of the test sets there are, and of all fields of further files."""
     keys: set[str] = set()
-    for pattern in TEST_SETS:
-        for path in sorted(folder.glob(pattern.format(other=language))):
-            if path.suffix == ".jsonl":
-                keys.update(key_of(json.loads(line)["text"]) for line in read_lines(path))
-            else:
-                keys.update(map(key_of, read_lines(path)))
+    for path in paths_of("test_sets", folder, language):
+        if path.suffix == ".jsonl":
+            keys.update(key_of(json.loads(line)["text"]) for line in read_lines(path))
+        else:
+            keys.update(map(key_of, read_lines(path)))
     for path in more:
         keys.update(key_of(field) for line in read_lines(path) for field in re.split(r"[\t|]", line))
     keys.discard("")
@@ -34,7 +33,7 @@ def test_set_keys(folder: Path, language: str, more: Iterable[Path]) -> set[str]
 def held_out_strings(folder: Path, language: str) -> list[Pair]:
     """Short interface strings without markup or placeholders, chosen by their English side."""
     chosen: dict[Pair, None] = {}
-    for source in SOURCES:
+    for source in sources():
         if not source.is_interface:
             continue
         for english, other in read_pairs(source, folder, language):

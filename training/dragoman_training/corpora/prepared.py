@@ -9,13 +9,13 @@ from pathlib import Path
 
 from dragoman_training.corpora import cleaning, dictionary, held_out
 from dragoman_training.corpora.cleaning import Pair, key_of, num_words
-from dragoman_training.corpora.draws import draw
 from dragoman_training.corpora.sources import (
-    DICTIONARIES,
-    SOURCES,
     Source,
+    paths_of,
     read_pairs,
+    sources,
 )
+from dragoman_training.corpora.words import draw
 from dragoman_training.data.corpus import CorpusError
 from dragoman_training.data.files import read_lines
 
@@ -66,7 +66,7 @@ class Prepared:
         self._test_keys = held_out.test_set_keys(folder, language, leave_out)
         self._held_keys = {key_of(side) for pair in self.strings for side in pair}
         began = time.process_time()
-        for source in SOURCES:
+        for source in sources():
             if source.name in without:
                 continue
             kept = Kept()
@@ -89,10 +89,9 @@ class Prepared:
             kept.pairs = list(self.allowed(kept.pairs, kept.left_out))
         self.entries: list[dictionary.Entry] = []
         """Those of the dictionaries."""
-        for path in (folder / pattern.format(other=language) for pattern in DICTIONARIES):
-            if path.exists() and "wiktionary" not in without:
-                self.entries += dictionary.read_entries(read_lines(path))
-                self.credits["wiktionary"] = "Wiktionary, Matthias Buchmeier (CC BY-SA 3.0)"
+        for path in paths_of("dictionaries", folder, language) if "wiktionary" not in without else ():
+            self.entries += dictionary.read_entries(read_lines(path))
+            self.credits["wiktionary"] = "Wiktionary, Matthias Buchmeier (CC BY-SA 3.0)"
         texts = (
             pair
             for name in ("tatoeba", VALIDATED_SOURCE)
@@ -142,10 +141,6 @@ class Prepared:
                     kept.left_out[HELD_OUT] += 1
                 else:
                     yield found
-
-
-def _is_to_validate_on(pair: Pair) -> bool:
-    return draw(key_of(pair[0]), "validation") < SHARE_VALIDATION
 
 
 def _cleanest(pairs: Iterable[Pair], left_out: Counter[str]) -> list[Pair]:

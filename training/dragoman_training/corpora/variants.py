@@ -9,33 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from dragoman_training.corpora.cleaning import Pair
-from dragoman_training.corpora.draws import draw
-
-# fmt: off
-MEN = """
-Peter Paul Anton Martin Stefan Michael Daniel Simon Christian Florian Sebastian Jan Jonathan
-Benjamin Leon Emil Karl Otto Walter Werner Robert Richard Frank Dieter Günter Jürgen Rolf Ralf
-Oliver Philipp Julian David Kevin Ahmed Ali Mehmet Mustafa Ivan Igor Pedro Diego Luca Marco Giovanni
-Jean Pierre John Henry William Jack Steve Brian Andrew Adam Bernd Gerhard Helmut Heinrich Friedrich
-Wolfgang Uwe Jörg Björn Torsten Bruno
-""".split()  # noqa: SIM905
-WOMEN = """
-Anna Julia Sarah Laura Lisa Lena Hannah Emma Mia Sophie Marie Katharina Christina Claudia Sabine
-Petra Monika Ursula Helga Ingrid Brigitte Renate Karin Susanne Andrea Martina Nicole Stefanie Sandra
-Nina Eva Clara Paula Johanna Charlotte Greta Frieda Elena Olga Natascha Fatima Aisha Leyla Carmen
-Lucia Isabella Giulia Chiara Jane Emily Kate Linda Susan Barbara Elizabeth Jennifer Amanda Heidi
-Gisela Birgit Silke Anja Katja Ute Erika Marta
-""".split()  # noqa: SIM905
-CITIES = (
-    ("Berlin", "Berlin"), ("Hamburg", "Hamburg"), ("München", "Munich"), ("Köln", "Cologne"),
-    ("Wien", "Vienna"), ("Frankfurt", "Frankfurt"), ("Stuttgart", "Stuttgart"), ("Leipzig", "Leipzig"),
-    ("Dresden", "Dresden"), ("Nürnberg", "Nuremberg"), ("Hannover", "Hanover"), ("Zürich", "Zurich"),
-    ("Genf", "Geneva"), ("Rom", "Rome"), ("Mailand", "Milan"), ("Venedig", "Venice"), ("Madrid", "Madrid"),
-    ("Barcelona", "Barcelona"), ("Prag", "Prague"),
-    ("Lissabon", "Lisbon"), ("Warschau", "Warsaw"), ("Moskau", "Moscow"), ("Kopenhagen", "Copenhagen"),
-    ("Amsterdam", "Amsterdam"), ("Dublin", "Dublin"), ("London", "London"), ("Chicago", "Chicago"),
-)
-# fmt: on
+from dragoman_training.corpora.words import draw, words
 
 SHARE_RENAMED = 0.35
 """Of the pairs with a name."""
@@ -44,26 +18,6 @@ SHARE_IN_LOWER_CASE = 0.03
 SHARE_WITHOUT_STOP = 0.06
 NUM_INVENTED = 2_500
 """Prices, dates and times of day of each kind."""
-CURRENCIES = (
-    ("€", "euro", "euros", "Euro"),
-    ("€", "euro", "euros", "Euro"),
-    ("$", "dollar", "dollars", "Dollar"),
-    ("£", "pound", "pounds", "Pfund"),
-)
-MONTHS = tuple(
-    zip(
-        "Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split(),  # noqa: SIM905
-        "January February March April May June July August September October November December".split(),  # noqa: SIM905
-        strict=True,
-    )
-)
-WEEKDAYS = tuple(
-    zip(
-        "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag".split(),  # noqa: SIM905
-        "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split(),  # noqa: SIM905
-        strict=True,
-    )
-)
 
 
 def vary(pairs: Iterable[Pair], language: str, *, into_english: bool) -> Iterator[Pair]:
@@ -74,13 +28,13 @@ def vary(pairs: Iterable[Pair], language: str, *, into_english: bool) -> Iterato
             yield variant
         if re.search(r"\d", other) and (variant := renumber(pair)) != pair:
             yield variant
-        words = english.count(" ") + 1
-        if words <= 8 and draw(english + other, "capitals") < SHARE_IN_CAPITALS:
+        length = english.count(" ") + 1
+        if length <= 8 and draw(english + other, "capitals") < SHARE_IN_CAPITALS:
             yield english.upper(), other.replace("ß", "SS").upper()
-        if words <= 12 and draw(english + other, "lower case") < SHARE_IN_LOWER_CASE:
+        if length <= 12 and draw(english + other, "lower case") < SHARE_IN_LOWER_CASE:
             yield (english, other.lower()) if into_english else (english.lower(), other)
         if (
-            words <= 6
+            length <= 6
             and english[-1:] == other[-1:] == "."
             and draw(english + other, "stop") < SHARE_WITHOUT_STOP
         ):
@@ -91,8 +45,8 @@ def rename(pair: Pair, language: str) -> Pair:
     """The pair with another man's, woman's and city's name, where both sides have the one there is."""
     english, other = pair
     generator = random.Random(english + other)
-    man, woman = generator.choice(MEN), generator.choice(WOMEN)
-    german_city, english_city = generator.choice(CITIES)
+    man, woman = (generator.choice(words()[names].split()) for names in ("men", "women"))
+    german_city, english_city = generator.choice(words()["cities"])
     replaced = [("Tom", "Tom", man, man), ("Mary", "Maria|Mary|Marie|María", woman, woman)]
     if language == "de":
         replaced.append(("Boston", "Boston", english_city, german_city))
@@ -120,73 +74,54 @@ def renumber(pair: Pair) -> Pair:
 def invent() -> Iterator[Pair]:
     """Prices, dates, times of day and introductions, in English and German."""
     generator = random.Random(1)
+    frames = words()["frames"]
     for _ in range(NUM_INVENTED):
-        yield price(generator)
-        yield date(generator)
-        yield time_of_day(generator)
-    for name in (*MEN, *WOMEN):
-        yield from introductions(name)
+        for kind, make in (("price", _price), ("date", _date), ("time_of_day", _time_of_day)):
+            inserted = make(generator)
+            english, german = generator.choice(frames[kind])
+            yield english.format_map(inserted), german.format_map(inserted)
+    for name in f"{words()['men']} {words()['women']}".split():
+        for english, german in frames["introductions"]:
+            yield english.format(name=name), german.format(name=name)
 
 
-def price(generator: random.Random) -> Pair:
+def _price(generator: random.Random) -> dict[str, str]:
     """What something costs."""
     whole = generator.randint(*generator.choice([(1, 20), (20, 900), (1_000, 99_999)]))
     cents = generator.choice([0, 0, 50, 99, generator.randint(1, 99)])
     english_whole = f"{whole:,}"
     german_whole = english_whole.replace(",", ".")
-    sign, one, many, german_many = generator.choice(CURRENCIES)
-    english, german = f"{sign}{english_whole}", f"{german_whole} {sign}"
+    sign, one, many, german_many = generator.choice(words()["currencies"])
     if cents:
         english, german = f"{sign}{english_whole}.{cents:02}", f"{german_whole},{cents:02} {sign}"
     elif generator.random() < 0.5:
         english, german = f"{english_whole} {many if whole > 1 else one}", f"{german_whole} {german_many}"
-    frames = (
-        ("That costs {}.", "Das kostet {}."),
-        ("It costs {}.", "Es kostet {}."),
-        ("That's {}.", "Das macht {}."),
-        ("The book costs {}.", "Das Buch kostet {}."),
-        ("The tickets cost {}.", "Die Karten kosten {}."),
-        ("I paid {}.", "Ich habe {} bezahlt."),
-        ("I spent {} on it.", "Ich habe dafür {} ausgegeben."),
-        ("He owes me {}.", "Er schuldet mir {}."),
-        ("The rent is {} a month.", "Die Miete beträgt {} im Monat."),
-        ("The price is {}.", "Der Preis beträgt {}."),
-        ("Please transfer {} to our account.", "Bitte überweisen Sie {} auf unser Konto."),
-        ("Total: {}", "Gesamt: {}"),
-        ("{}", "{}"),
-    )
-    frame = generator.choice(frames)
-    return frame[0].format(english), frame[1].format(german)
+    else:
+        english, german = f"{sign}{english_whole}", f"{german_whole} {sign}"
+    return {"english": english, "german": german}
 
 
-def date(generator: random.Random) -> Pair:
+def _date(generator: random.Random) -> dict[str, str]:
     """When something is."""
-    day, year = generator.randint(1, 28), generator.randint(1900, 2035)
-    german_month, month = generator.choice(MONTHS)
-    german_weekday, weekday = generator.choice(WEEKDAYS)
+    day, year = generator.randint(1, 28), str(generator.randint(1900, 2035))
+    german_month, month = generator.choice(words()["months"])
+    german_weekday, weekday = generator.choice(words()["weekdays"])
     english = generator.choice([f"{month} {day}", f"{day} {month}"])
     german = f"{day}. {german_month}"
     if generator.random() < 0.5:
         english += f", {year}" if english.startswith(month) else f" {year}"
         german += f" {year}"
-    frames = (
-        (f"on {english}", f"am {german}"),
-        (f"on {weekday}, {english}", f"am {german_weekday}, dem {german}"),
-        (f"{weekday}, {english}", f"{german_weekday}, {german}"),
-        (f"He was born on {english}.", f"Er wurde am {german} geboren."),
-        (f"The meeting is on {english}.", f"Die Besprechung ist am {german}."),
-        (f"Thank you for your letter of {english}.", f"Vielen Dank für Ihr Schreiben vom {german}."),
-        (f"We are closed until {english}.", f"Wir haben bis zum {german} geschlossen."),
-        (f"The offer is valid until {english}.", f"Das Angebot gilt bis zum {german}."),
-        (f"See you on {weekday}.", f"Bis {german_weekday}."),
-        (f"{month} {year}", f"{german_month} {year}"),
-        (english, german),
-    )
-    return generator.choice(frames)
+    names = {
+        "month": month,
+        "german_month": german_month,
+        "weekday": weekday,
+        "german_weekday": german_weekday,
+    }
+    return {"english": english, "german": german, "year": year, **names}
 
 
-def time_of_day(generator: random.Random) -> Pair:
-    """At which time something is, by twelve hours in English and by twenty-four in German."""
+def _time_of_day(generator: random.Random) -> dict[str, str]:
+    """The time at which something is, by twelve hours in English and by twenty-four in German."""
     hour, minute = generator.randint(0, 23), generator.choice([0, 15, 30, 45, generator.randint(1, 59)])
     half = generator.choice([("a.m.", "p.m."), ("am", "pm"), (" AM", " PM")])[hour >= 12].strip()
     english_hour = (hour - 1) % 12 + 1
@@ -195,25 +130,4 @@ def time_of_day(generator: random.Random) -> Pair:
     if generator.random() < 0.2:
         english = f"{hour}:{minute:02}"
         german = f"{hour}:{minute:02} Uhr"
-    stop = "" if english.endswith(".") else "."
-    frames = (
-        (f"at {english}", f"um {german}"),
-        (f"The train leaves at {english}{stop}", f"Der Zug fährt um {german} ab."),
-        (f"We meet at {english}{stop}", f"Wir treffen uns um {german}."),
-        (f"The shop closes at {english}{stop}", f"Das Geschäft schließt um {german}."),
-        (f"The meeting begins at {english}{stop}", f"Die Besprechung beginnt um {german}."),
-        (f"Can you be here at {english}?", f"Kannst du um {german} hier sein?"),
-        (f"The appointment is at {english}{stop}", f"Der Termin ist um {german}."),
-        (f"I got up at {english}{stop}", f"Ich bin um {german} aufgestanden."),
-    )
-    return generator.choice(frames)
-
-
-def introductions(name: str) -> Iterator[Pair]:
-    """How somebody of that name is met."""
-    yield f"My name is {name}.", f"Ich heiße {name}."
-    yield f"My name is {name}.", f"Mein Name ist {name}."
-    yield f"Hi, I'm {name}.", f"Hallo, ich bin {name}."
-    yield f"This is {name}.", f"Das ist {name}."
-    yield f"Hello {name}, how are you?", f"Hallo {name}, wie geht es dir?"
-    yield f"Best wishes, {name}", f"Liebe Grüße, {name}"
+    return {"english": english, "german": german, "stop": "" if english.endswith(".") else "."}

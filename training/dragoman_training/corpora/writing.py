@@ -11,10 +11,10 @@ from typing import Any
 
 from dragoman_training.corpora import dictionary, held_out, variants
 from dragoman_training.corpora.cleaning import Pair, num_words
-from dragoman_training.corpora.draws import draw
 from dragoman_training.corpora.prepared import Kept, Prepared
-from dragoman_training.corpora.sources import SOURCES
+from dragoman_training.corpora.sources import sources
 from dragoman_training.corpora.tags import MACHINE, formality
+from dragoman_training.corpora.words import draw
 from dragoman_training.data.files import read_lines
 
 SHARE_TAGGED = 0.5
@@ -95,7 +95,7 @@ def kinds(prepared: Prepared, optional: set[str], *, into_english: bool) -> dict
     """The pairs of each kind that a direction is trained on, English first, short ones several times."""
     language = prepared.language
     found: dict[str, Iterable[Pair]] = {}
-    for source in SOURCES:
+    for source in sources():
         if source.name not in prepared.kept:
             continue
         is_target = into_english or not (source.only_source or source.is_optional_target)
@@ -106,7 +106,7 @@ def kinds(prepared: Prepared, optional: set[str], *, into_english: bool) -> dict
         found["variants"] = variants.vary(pairs, language, into_english=into_english)
     if not into_english:
         interface = [
-            prepared.kept[one.name].pairs for one in SOURCES if one.is_interface and one.name in found
+            prepared.kept[one.name].pairs for one in sources() if one.is_interface and one.name in found
         ]
         found["titles"] = titles(chain.from_iterable(interface))
     if language == "de":

@@ -8,8 +8,8 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus, CorpusError, spread
 from dragoman_training.data.files import parts_of, read_corpus
-from dragoman_training.data.pair_filter import filtered, survey
-from dragoman_training.data.survey import fingerprint_of, read_sample
+from dragoman_training.data.pair_filter import filtered
+from dragoman_training.data.survey import fingerprint_of, read_sample, survey
 
 RECIPE_FOLDER = Path("training/recipes")
 """Where paths begin of a checkpoint that remembers no folder, or one that is not on this machine."""
