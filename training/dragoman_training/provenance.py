@@ -22,7 +22,7 @@ class Provenance:
 
 
 def provenances(recipe: Recipe, progress: Mapping[str, Any]) -> list[Provenance]:
-    """Of each training that led to a model, the first one first."""
+    """The data of each training that led to a model, the first one first."""
     before = [Provenance(**entry) for entry in progress.get("begun_with") or []]
     if not before and recipe.training.start_from:
         # Of a checkpoint that does not yet say so itself.

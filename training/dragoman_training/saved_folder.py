@@ -69,12 +69,12 @@ def read_folder(
 
 
 def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
-    """As `read_folder` reads it."""
+    """Writes a manifest that `read_folder` reads."""
     path.write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
 
 
 def write_words(path: Path, words: tuple[str, ...]) -> None:
-    """A line each."""
+    """Writes a word a line."""
     path.write_text("".join(f"{word}\n" for word in words), "utf-8", newline="\n")
 
 
@@ -87,7 +87,7 @@ def read_words(path: Path, number: int | None = None) -> tuple[str, ...]:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Compressed."""
+    """Writes arrays, compressed."""
     np.savez_compressed(path, allow_pickle=False, **arrays)
 
 

@@ -55,7 +55,7 @@ class DirectedModel:
     target: Vocabulary
 
     def align(self, bitext: Bitext, words: Sides, search: Search) -> Ids:
-        """Of each target word the source position from 1 on, or 0 for NULL. [U]"""
+        """The source position of each target word from 1 on, or 0 for NULL. [U]"""
         if search == "posterior":
             return self.posteriors(bitext, words)[1]
         return self.model.viterbi(*self._of_text(bitext, words))
@@ -109,7 +109,7 @@ class Aligner:
         return self.forward.target
 
     def align(self, pairs: Sequence[WordPair], method: Method, search: Search = "posterior") -> list[Matrix]:
-        """Of each sentence pair the links, [source, target]. The words are those of `rule.normalize`."""
+        """The links of each sentence pair, [source, target]; its words are those of `rule.normalize`."""
         bitext, source, target = number_pairs(pairs)
         forward = backward = None
         # One direction alone needs no other.
@@ -122,7 +122,7 @@ class Aligner:
         return [symmetrize(one, other, method) for one, other in both]
 
     def beliefs(self, pairs: Sequence[WordPair]) -> list[Beliefs]:
-        """Of each sentence pair how far both directions believe in each link, [source, target], up to 1."""
+        """How far both directions believe in each link, up to 1, [source, target] for each sentence pair."""
         return [beliefs for beliefs, _ in self.believed(pairs, "intersection")]
 
     def believed(self, pairs: Sequence[WordPair], method: Method) -> list[tuple[Beliefs, Matrix]]:

@@ -35,7 +35,7 @@ class CharacterAligner:
         self._aligner = aligner
 
     def __call__(self, text: str, translation: str, max_words: int = 500) -> list[CharacterLink]:
-        """By target word and falling weight; line by line where both have as many lines, else at once.
+        """Links by target word and falling weight; line by line where both have as many, else at once.
 
         Raises ValueError for texts that belong the other way round, and where a side of what is linked at
         once has more than `max_words`.
@@ -65,7 +65,7 @@ class CharacterAligner:
         return sorted(links, key=_order)
 
     def link(self, pairs: Sequence[TextPair]) -> list[list[CharacterLink]]:
-        """Of each pair, at once, its links by target word and falling weight."""
+        """The links of each pair, at once, by target word and falling weight."""
         rule = self._aligner.rule
         words = [(rule.normalize(one), rule.normalize(other)) for one, other in pairs]
         found = []

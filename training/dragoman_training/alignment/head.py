@@ -82,7 +82,7 @@ def choose_head(
 
 
 def likeliest_links(table: TranslationTable, pair: Pair) -> TokenAlignment:
-    """For each target token the source token it most likely comes from, unless that is NULL."""
+    """The source token that each target token most likely comes from, unless that is NULL."""
     source, target = pair
     rows = [table.row(token) for token in (*source, table.null)]
     links = {}
@@ -102,7 +102,7 @@ def agreements(
     pads: tuple[int, int],
     bos: int,
 ) -> list[ChosenHead]:
-    """Of every head, both ways, and first of the last layer's mean. Pairs are ids with eos, links without."""
+    """The agreement of the last layer's mean, then of every head, both ways; only pairs have their eos."""
     heads = [
         AlignmentHead(layer=layer, head=head)
         for layer in range(model.config.decoder_layers)
@@ -128,7 +128,7 @@ def agreements(
 def look_through(
     model: Transformer, pairs: Sequence[Pair], *, pads: tuple[int, int], bos: int
 ) -> list[NDArray[np.float32]]:
-    """For each pair of ids with eos where all layers and heads look saying the target: [L, H, U, T]."""
+    """Where all layers and heads look while they predict the target, pair by pair: [L, H, U, T]."""
     sources, targets = zip(*pairs, strict=True)
     heard = [_Weights(layer) for layer in model.decoder_layers]
     try:

@@ -50,7 +50,7 @@ class Hmm(Model):
 
     @classmethod
     def after(cls, before: Model | None, direction: Direction, lexicon_P: Numbers) -> Self:
-        """As its training begins, whatever was trained before: all jumps alike."""
+        """A model to begin with, whatever was trained before: all jumps are alike."""
         return cls(weight_CD=np.ones((2, 2 * int(direction.links.source_size_S.max(initial=1)) + 1)))
 
     def step(self, direction: Direction, lexicon_P: Numbers) -> Step:
@@ -61,7 +61,6 @@ class Hmm(Model):
         )
 
     def posteriors(self, direction: Direction, lexicon_P: Numbers) -> Posteriors:
-        """Of every link. [L]"""
         links, none = direction.links, np.empty((2, 0))
         posterior_L = np.empty(len(links.pair_L), np.float32)
         weight_CD = self._reaching(links)
@@ -69,7 +68,6 @@ class Hmm(Model):
         return posterior_L
 
     def viterbi(self, direction: Direction, lexicon_P: Numbers) -> Ids:
-        """By dynamic programming. [U]"""
         return _viterbi(lexicon_P, direction.links, self._reaching(direction.links), self.null)
 
     def expect(self, links: Links, lexicon_P: Numbers) -> HmmCounts:
@@ -82,7 +80,7 @@ class Hmm(Model):
         return HmmCounts(*tables, _forward_backward(lexicon_P, links, self.weight_CD, self.null, *tables))
 
     def estimated(self, counts: HmmCounts, prior: float) -> "Hmm":
-        """With weights that make the expected counts likelier, beside so many prior counts of every jump.
+        """Weights that make the expected counts likelier, beside so many prior counts of every jump.
 
         The weights of one origin are shared among as many positions as its sentence has (`maximize_weights`).
         """
@@ -110,12 +108,10 @@ class Hmm(Model):
         return np.concatenate([ends[0], self.weight_CD, ends[1]], axis=1)
 
     def arrays(self) -> Arrays:
-        """The jumps' weights and the probability of NULL."""
         return {"jump": self.weight_CD, "null": np.array(self.null)}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """From these."""
         return cls(weight_CD=arrays["jump"], null=float(arrays["null"]))
 
 

@@ -26,7 +26,7 @@ class Lexicon:
 
     @classmethod
     def of(cls, links: Links, lexicon_P: Numbers, min_probability: float) -> "Lexicon":
-        """Without pairs that are less likely."""
+        """The lexicon of a bitext's pairs, without those that are less likely."""
         kept_P = lexicon_P >= min_probability
         before = np.concatenate([[0], np.cumsum(kept_P)])
         return cls(
@@ -44,7 +44,7 @@ class Lexicon:
 def _look_up(
     first_V: Offsets, own_target_P: Ids, own_probability_P: NDArray[np.float32], source_P: Ids, target_P: Ids
 ) -> tuple[Numbers, NDArray[np.bool_]]:
-    """By bisection of each pair's row: what it takes does not grow with the lexicon."""
+    """Bisects each pair's row, so that the time does not grow with the lexicon."""
     probability_P, found_P = np.zeros(len(source_P)), np.zeros(len(source_P), np.bool_)
     for pair in range(len(source_P)):
         if source_P[pair] < len(first_V) - 1:

@@ -111,7 +111,7 @@ def read_links(path: Path) -> list[frozenset[Link]]:
 
 
 def read_gold(path: Path) -> list[GoldLinks]:
-    """The same for gold links."""
+    """The gold links of each line. Raises ValueError for what is none."""
     return [_parse(line, path, number) for number, line in enumerate(read_lines(path), 1)]
 
 
@@ -160,7 +160,7 @@ class Score:
 
 
 def score_links(links: Sequence[frozenset[Link]], gold: Sequence[GoldLinks]) -> Score:
-    """Over sentence pairs, as many of both."""
+    """Precision, recall and error rate over sentence pairs, as many of both."""
     num_links, num_sure = sum(map(len, links)), sum(len(drawn.sure) for drawn in gold)
     both = list(zip(links, gold, strict=True))
     sure_found = sum(len(found & drawn.sure) for found, drawn in both)

@@ -46,7 +46,7 @@ class Direction:
 
     @classmethod
     def of_text(cls, bitext: Bitext, source_number: Ids, target_number: Ids) -> "Direction":
-        """Of a text whose words have these numbers in the model's vocabularies."""
+        """The links of a text whose words have these numbers in the model's vocabularies."""
         words = source_number[bitext.source.word_N], target_number[bitext.target.word_N]
         return cls(bitext, Links.of(bitext), *words)
 
@@ -78,7 +78,7 @@ class Model(ABC):
     @classmethod
     @abstractmethod
     def after(cls, before: "Model | None", direction: Direction, lexicon_P: Numbers) -> "Model":
-        """As its training begins; `before` is the model trained before it."""
+        """A model to begin training with; `before` is the one trained before it."""
 
     @abstractmethod
     def step(self, direction: Direction, lexicon_P: Numbers) -> Step:
@@ -100,7 +100,7 @@ class Model(ABC):
     @classmethod
     @abstractmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """The same model from them."""
+        """The model that `arrays` saved."""
 
 
 def model_kind(kind: str) -> type[Model]:
@@ -144,7 +144,7 @@ class Shapes:
 
     @classmethod
     def of(cls, links: Links) -> "Shapes":
-        """Finds them."""
+        """The shapes of a bitext's sentence pairs."""
         sizes_S2 = np.stack([links.source_size_S, links.target_size_S], axis=1)
         sizes_H2, shape_S = np.unique(sizes_S2.reshape(-1, 2), axis=0, return_inverse=True)
         size_H, length_H = sizes_H2.T
@@ -169,7 +169,6 @@ class PositionModel(Model):
 
     @classmethod
     def after(cls, before: Model | None, direction: Direction, lexicon_P: Numbers) -> "Model":
-        """As its training begins, whatever was trained before."""
         return cls()
 
     @abstractmethod
@@ -189,7 +188,6 @@ class PositionModel(Model):
         return Step(pair_P, posterior_L, log_likelihood, self.estimated(shapes, count_Q))
 
     def posteriors(self, direction: Direction, lexicon_P: Numbers) -> Posteriors:
-        """Of every link. [L]"""
         shapes = direction.shapes
         first_S = shapes.first_H[shapes.shape_S]
         return expect(direction.links, lexicon_P, self.positions(shapes), first_S)[2]
@@ -229,21 +227,17 @@ class Model1(PositionModel):
     KIND = "ibm1"
 
     def positions(self, shapes: Shapes) -> Numbers:
-        """1 / (l + 1)."""
         widths_H = shapes.source_size_H + 1
         return np.repeat(1 / widths_H, widths_H * shapes.target_size_H)
 
     def estimated(self, shapes: Shapes, count_Q: Numbers) -> "Model1":
-        """The same."""
         return self
 
     def arrays(self) -> Arrays:
-        """None."""
         return {}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """From none."""
         return cls()
 
 
@@ -288,10 +282,8 @@ class DiagonalModel(PositionModel):
         return normalize(weight_Q, shapes.row_Q)
 
     def arrays(self) -> Arrays:
-        """Two numbers."""
         return {"null": np.array(self.null), "tension": np.array(self.tension)}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """From two numbers."""
         return cls(null=float(arrays["null"]), tension=float(arrays["tension"]))

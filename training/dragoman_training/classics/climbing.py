@@ -195,7 +195,7 @@ def collect(
     max_alignments: int,
     max_words: int,
 ) -> tuple[Posteriors, float]:
-    """From the alignments given, in place, to better ones; adds to counts. Posteriors [L], log-likelihood.
+    """Climbs from the alignments given, in place, and adds to counts. Posteriors [L], log-likelihood.
 
     With `max_alignments` below 0 the alignments given are all that is counted. Sentences beyond `max_words`
     and those with nothing to choose from are left as they are, and count nothing.
@@ -279,7 +279,7 @@ def _neighbours(log_lexicon: Numbers, alignment: Ids) -> NDArray[np.int64]:
 
 @njit(cache=True, nogil=True)
 def _go(neighbour: NDArray[np.int64], alignment: Ids) -> None:
-    """To a neighbour, in place."""
+    """Changes the alignment to a neighbour, in place."""
     j, i, k = neighbour[0], neighbour[1], neighbour[2]
     if k >= 0:
         alignment[k] = alignment[j]
@@ -303,7 +303,7 @@ def _walk_to(
 
 @njit(cache=True, nogil=True)
 def _climb(parameters: Parameters, counts: Counts, pair: SentencePair) -> float:
-    """To the best neighbour until none is better; then counts its neighbours. Returns the log-likelihood."""
+    """Goes to the best neighbour until none is better, and counts its neighbours; the log-likelihood."""
     best = walk(parameters, counts, pair, 0.0)
     while True:
         neighbours = _neighbours(pair.log_lexicon, pair.alignment_m)
@@ -331,7 +331,7 @@ def _climb(parameters: Parameters, counts: Counts, pair: SentencePair) -> float:
 
 @njit(cache=True, nogil=True)
 def _count_all(parameters: Parameters, counts: Counts, pair: SentencePair) -> float:
-    """Over every alignment; the pair's becomes the likeliest. Returns the log-likelihood."""
+    """Counts every alignment; the pair's becomes the likeliest. Returns the log-likelihood."""
     m, width = pair.link_count.shape
     values, likeliest = np.empty(width**m), np.zeros_like(pair.alignment_m)
     top, norm = 0.0, 0.0

@@ -72,7 +72,7 @@ class PositionTable:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, name: str) -> "PositionTable":
-        """The same table from them."""
+        """The table that `arrays` saved."""
         return cls(arrays["source_size"], arrays["target_size"], arrays[name].astype(np.float64))
 
 
@@ -92,18 +92,16 @@ class Model2(PositionModel):
         return self.table.positions(shapes, DiagonalModel().positions(shapes))
 
     def estimated(self, shapes: Shapes, count_Q: Numbers) -> "Model2":
-        """From relative frequencies (eq. 27, normalised)."""
+        """Relative frequencies (eq. 27, normalised)."""
         position_Q = normalize(count_Q, shapes.row_Q)
         return Model2(PositionTable(shapes.source_size_H, shapes.target_size_H, position_Q))
 
     def arrays(self) -> Arrays:
-        """The table."""
         assert self.table is not None
         return self.table.arrays("position")
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """From the table."""
         return cls(PositionTable.from_arrays(arrays, "position"))
 
 
@@ -145,7 +143,7 @@ class FertilityModel(Model):
 
     @classmethod
     def after(cls, before: Model | None, direction: Direction, lexicon_P: Numbers) -> Self:
-        """As its training begins: from the counts of the alignment of the model before."""
+        """A model from the counts of the alignment of the model before."""
         before = before or Model1()
         start, alignment_U = before, None
         if isinstance(before, FertilityModel):
@@ -178,7 +176,6 @@ class FertilityModel(Model):
         return flat._estimated(direction, counts, posterior_L, alignment_U)
 
     def step(self, direction: Direction, lexicon_P: Numbers) -> Step:
-        """Over the neighbours of the best alignment found."""
         if self.alignment_U is None:
             alignment_U = self.start.viterbi(direction, lexicon_P)
         else:
@@ -189,11 +186,9 @@ class FertilityModel(Model):
         return Step(pair_P, posterior_L, log_likelihood, after)
 
     def posteriors(self, direction: Direction, lexicon_P: Numbers) -> Posteriors:
-        """Of every link, over the neighbours of the best alignment found. [L]"""
         return self.collect(direction, lexicon_P, self.start.viterbi(direction, lexicon_P))[1]
 
     def viterbi(self, direction: Direction, lexicon_P: Numbers) -> Ids:
-        """The best that climbing finds. [U]"""
         alignment_U = self.start.viterbi(direction, lexicon_P)
         self.collect(direction, lexicon_P, alignment_U)
         return alignment_U
@@ -255,10 +250,9 @@ class FertilityModel(Model):
 
     @abstractmethod
     def _with_distortion(self, direction: Direction, counts: Counts, posterior_L: Posteriors) -> Self:
-        """With the tables that say where words go, from counts."""
+        """This model with tables, made from counts, that say where words go."""
 
     def arrays(self) -> Arrays:
-        """All tables, and those of the model that climbing starts from."""
         return {
             "start": np.array(self.start.KIND),
             **{f"start.{key}": array for key, array in self.start.arrays().items()},
@@ -273,7 +267,6 @@ class FertilityModel(Model):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """The same model from them."""
         start = {key.removeprefix("start."): array for key, array in arrays.items() if key[:6] == "start."}
         return cls(
             start=model_kind(str(arrays["start"])).from_arrays(start),
@@ -354,5 +347,5 @@ def _places(shapes: Shapes, count_Q: Numbers, prior: float) -> Numbers:
 
 
 def _log(values: Numbers) -> Numbers:
-    """With an end."""
+    """Logarithms, bounded below."""
     return np.log(np.maximum(values, np.exp(NEVER)))

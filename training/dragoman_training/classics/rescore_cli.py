@@ -1,14 +1,15 @@
 """`dragoman rescore`: translations chosen among a model's best ones by what other models say of them."""
 
-import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from dragoman_training.time_left import progress_lines
+
 if TYPE_CHECKING:
     from dragoman_training.classics.rescoring import Listed, Members
-    from dragoman_training.classics.smt.tuning import Numbers
 
 BLOCK_LINES = 200
 _existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -23,7 +24,7 @@ _existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--weights",
     help="In place of tuning: what an earlier run reported, such as "
-    '\'{"direct": 0.6, "reverse": 0.2, "language_model": 0.1, "tokens": 0.1}\'.',
+    "direct=0.6,reverse=0.2,language_model=0.1,tokens=0.1.",
 )
 @click.option("--source", type=_existing_file, required=True, help="Text to translate, a sentence a line.")
 @click.option("--reference", type=_existing_file, help="Its translation: the gain in BLEU is reported.")
@@ -66,7 +67,10 @@ def rescore(
           --language-model runs/lm-en/best.safetensors --valid-source val.de --valid-target val.en \\
           --source test.de --reference test.en --output test.rescored
     """
+    import numpy as np
+
     from dragoman_training.classics.rescoring import FEATURES, Members, choose, tune_weights
+    from dragoman_training.classics.smt.decoder import parse_weights
     from dragoman_training.data.files import read_lines, read_pairs
     from dragoman_training.device import choose_device
 
@@ -74,7 +78,7 @@ def rescore(
         raise click.UsageError("--valid-source and --valid-target belong together")
     if (valid_source is None) == (weights is None):
         raise click.UsageError("give --valid-source and --valid-target to tune the weights, or --weights")
-    given = None if weights is None else _parse(weights, FEATURES)
+    given = None if weights is None else np.array([*parse_weights(weights, FEATURES).values()])
     references: list[str] | None = None
     if reference is None:
         sources = list(read_lines(source))
@@ -93,8 +97,8 @@ def rescore(
         lists = _list(members, [one for one, _ in valid], num_best, length_penalty, valid_source)
         given = tune_weights(lists, [other for _, other in valid], seed=seed)
     assert given is not None
-    told = {name: round(float(weight), 4) for name, weight in zip(FEATURES, given, strict=True)}
-    click.echo(f"weights {json.dumps(told)}", err=True)
+    weighed = ",".join(f"{name}={weight:.4g}" for name, weight in zip(FEATURES, given, strict=True))
+    click.echo(f"weights {weighed}", err=True)
     lists = _list(members, sources, num_best, length_penalty, source)
     chosen = [line.replace("\n", " ") for line in choose(lists, given)]
     if references is not None:
@@ -109,11 +113,12 @@ def rescore(
 def _list(
     members: "Members", sources: list[str], num_best: int, length_penalty: float | None, path: Path
 ) -> "list[list[Listed]]":
-    """In blocks, each of which is reported."""
+    """The best translations of all lines, made in blocks."""
+    report = progress_lines(len(sources), f"{path.name}: translated", "lines", partial(click.echo, err=True))
     lists: list[list[Listed]] = []
     for start in range(0, len(sources), BLOCK_LINES):
         lists += members.translations(sources[start : start + BLOCK_LINES], num_best, length_penalty)
-        click.echo(f"{path.name}: {len(lists):,} of {len(sources):,} lines", err=True)
+        report(len(lists))
     return lists
 
 
@@ -129,20 +134,3 @@ def _report_gain(before: list[str], after: list[str], references: list[str]) -> 
         f"(95%: {low:+.2f} to {high:+.2f})",
         err=True,
     )
-
-
-def _parse(text: str, names: tuple[str, ...]) -> "Numbers":
-    import math
-
-    import numpy as np
-
-    try:
-        found = json.loads(text)
-        vector = np.array([float(found[name]) for name in names])
-    except (ValueError, KeyError, TypeError):
-        vector = np.array([math.nan])
-    if not np.isfinite(vector).all() or set(found) != set(names):
-        raise click.BadParameter(
-            f"{text!r} is no object with a number for each of {', '.join(names)}", param_hint="--weights"
-        )
-    return vector

@@ -186,5 +186,5 @@ def tune_weights(lists: Sequence[Sequence[Listed]], references: Sequence[str], *
 
 
 def choose(lists: Sequence[Sequence[Listed]], weights_F: Numbers) -> list[str]:
-    """Of each source the translation with the largest weighted sum."""
+    """The translation of each source with the largest weighted sum."""
     return [max(own, key=lambda one: float(one.features_F @ weights_F)).text for own in lists]

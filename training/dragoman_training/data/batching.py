@@ -44,7 +44,7 @@ class Batch:
         return self.target_output_SU != self.target_pad
 
     def to(self, device: torch.device) -> "Batch":
-        """The same batch on another device."""
+        """This batch on another device."""
         return Batch(
             source_ST=self.source_ST.to(device),
             source_length_S=self.source_length_S.to(device),
@@ -104,7 +104,7 @@ class Pairs:
 
     @property
     def fingerprint(self) -> str:
-        """As `Corpus.fingerprint` says it of the pairs that had both sides."""
+        """The fingerprint of the pairs that had both sides."""
         return self._tokenized.fingerprint
 
     def count_seen(self, corpus: Corpus) -> int:
@@ -118,7 +118,7 @@ class Pairs:
         return self._links is not None
 
     def guide(self, learn: Learn, *, max_pairs: int) -> None:
-        """From now on batches say which tokens come from which, as is learnt from at most so many pairs.
+        """Makes batches say which tokens come from which, as is learnt from at most so many pairs.
 
         Only where no side is sampled: links are of one segmentation.
         """
@@ -156,7 +156,7 @@ class Pairs:
         )
 
     def unknown_shares(self) -> tuple[float, float]:
-        """Of the source's tokens and of the target's, the share that the vocabulary does not know."""
+        """The share of source and of target tokens that the vocabulary does not know."""
         source, target = (
             num_unknown / max(len(side.ids_N), 1)
             for num_unknown, side in zip(self._tokenized.num_unknown, self._tokenized.sides, strict=True)

@@ -32,7 +32,7 @@ class Corpus:
 
 
 def spread(corpus: Corpus, count: int) -> Corpus:
-    """At most `count` pairs, evenly spread over the corpus; all of them for 0."""
+    """A corpus of at most `count` pairs, evenly spread over this one; all of them for 0."""
     if not 0 < count < len(corpus):
         return corpus
     numbers = evenly_spaced(len(corpus), count)
@@ -40,7 +40,7 @@ def spread(corpus: Corpus, count: int) -> Corpus:
 
 
 def evenly_spaced(length: int, count: int) -> list[int]:
-    """At most `count` places, evenly spread over a list of that length."""
+    """The numbers of at most `count` places, evenly spread over a list of that length."""
     count = min(count, length)
     return [index * length // count for index in range(count)]
 

@@ -47,7 +47,7 @@ class Shuffler:
             values_N[index], values_N[other] = values_N[other], values_N[index]
 
     def _draw_below(self, size: int, count: int) -> NDArray[np.int64]:
-        """As many draws, the first below `size`, the next below `size - 1`, and so on.
+        """Draws as many numbers, the first below `size`, the next below `size - 1`, and so on.
 
         Each is the highest bits of a word, and is drawn again where it is too large.
         """

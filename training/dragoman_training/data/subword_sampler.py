@@ -99,7 +99,7 @@ class LatticeSampler(WordSampler):
         return ids[::-1]
 
     def _filter(self, word: str) -> list[tuple[list[int], list[int], list[float]]]:
-        """For each end in the word the pieces up to there: their starts, ids, and cumulative weights.
+        """The pieces up to each end in the word: their starts, ids, and cumulative weights.
 
         A piece's weight is that of all segmentations up to there that end with it.
         """

@@ -169,7 +169,7 @@ class LanguageModel(Seq2Seq):
         return is_near_SQT & (mask_ST.unsqueeze(1) > 0)
 
     def _is_within_span(self, between: Tensor) -> Tensor:
-        """Of states with so many others between, whether the later sees the earlier: bool, of that shape."""
+        """Whether a later state sees an earlier one, with so many others between: bool, of that shape."""
         is_before = between >= 0
         return is_before & (between < self.config.span) if self.config.span else is_before
 
@@ -192,6 +192,6 @@ class LanguageModel(Seq2Seq):
 
 
 def _without_positions(states_SND: Tensor) -> Tensor:
-    """Of as many sentences, of the same kind and width: [S, 0, D]."""
+    """States of as many sentences, of the same kind and width, but of no position: [S, 0, D]."""
     sentences, _, width = states_SND.shape
     return states_SND.new_zeros(sentences, 0, width)

@@ -68,7 +68,7 @@ class Seq2Seq(nn.Module, ABC):
     def decode_with_attention(
         self, memory: Tensors, state: Tensors, target_SU: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The same with the attention that training guides, [S, U, T], which has a gradient too."""
+        """Features as `decode` has them, and attention [S, U, T] that training guides, with a gradient."""
         features, attention = [], []
         for token_S1 in target_SU.split(1, dim=1):
             features_SD, attention_S1T, state = self.step(token_S1, memory, state)

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -11,14 +11,14 @@ import click
 from dragoman_training.alignment.cli import whole_numbers
 from dragoman_training.alignment.links import METHODS, Method
 from dragoman_training.alignment.training import CHAIN
-from dragoman_training.classics.smt.decoder import SearchOptions, parse_weights
+from dragoman_training.classics.smt.decoder import FEATURES, SearchOptions, Weights, parse_weights
 from dragoman_training.classics.smt.system import System, load_system, save_system
 from dragoman_training.classics.smt.training import SystemOptions, train_system
 from dragoman_training.classics.smt.tuning import bootstrap, tune_system
 from dragoman_training.data.files import read_lines, read_pairs
 from dragoman_training.saved_folder import check_free
+from dragoman_training.time_left import progress_lines
 
-REPORT_SECONDS = 5
 _existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 _folder = click.argument(
     "folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path)
@@ -166,7 +166,9 @@ def translate(folder: Path, file: Path, weights: str | None, threads: int) -> No
     """
     lines = _input_lines(file)
     system = _load(folder, weights)
-    for found in system.candidates(lines, 1, threads=threads, report=_progress()):
+    for found in system.candidates(
+        lines, 1, threads=threads, report=progress_lines(len(lines), "Translated", "lines", _say)
+    ):
         click.echo(found[0][0])
 
 
@@ -193,7 +195,9 @@ def evaluate(
     system = _load(folder, weights)
     sources, references = zip(*pairs, strict=True)
     began = time.monotonic()
-    translations = system.translate(sources, threads=threads, report=_progress())
+    translations = system.translate(
+        sources, threads=threads, report=progress_lines(len(pairs), "Translated", "lines", _say)
+    )
     seconds = time.monotonic() - began
     if output is not None:
         output.write_text("".join(f"{line}\n" for line in translations), "utf-8")
@@ -207,13 +211,11 @@ def evaluate(
 
 
 def _load(folder: Path, weights: str | None) -> System:
-
     system = load_system(folder)
-    return system if weights is None else system.with_weights(parse_weights(weights))
+    return system if weights is None else system.with_weights(Weights(**parse_weights(weights, FEATURES)))
 
 
 def _input_lines(file: Path) -> Sequence[str]:
-
     if str(file) != "-":
         return list(read_lines(file))
     try:
@@ -225,18 +227,3 @@ def _input_lines(file: Path) -> Sequence[str]:
 
 def _say(line: str) -> None:
     click.echo(line, err=True)
-
-
-def _progress() -> Callable[[int, int], None]:
-    """Tells every few seconds how far it is, into a pipe too."""
-    began = last = time.monotonic()
-
-    def report(done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= REPORT_SECONDS and done < total:
-            last = now
-            left = (now - began) / done * (total - done)
-            _say(f"{done:,} of {total:,} lines, {left:.0f} s left")
-
-    return report

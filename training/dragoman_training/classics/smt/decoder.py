@@ -53,7 +53,7 @@ class Weights:
                 raise ValueError(f"the weight of {name} is {weight}: it has to be a finite number")
 
     def vector(self) -> Scores:
-        """In the order of `FEATURES`. [F]"""
+        """The weights in the order of `FEATURES`. [F]"""
         return np.array([getattr(self, field.name) for field in fields(self)], np.float64)
 
     @classmethod
@@ -65,17 +65,17 @@ class Weights:
 FEATURES = tuple(field.name for field in fields(Weights))
 
 
-def parse_weights(text: str) -> Weights:
-    """Weights written as `name=number,…`; features that are not named have none."""
-    given = dict.fromkeys(FEATURES, 0.0)
+def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:
+    """Weights written as `name=number,…`; features that are not named have none. Raises ValueError."""
+    given = dict.fromkeys(names, 0.0)
     for part in text.split(","):
         name, _, number = map(str.strip, part.partition("="))
         with suppress(ValueError):
-            if name in given:
+            if name in given and math.isfinite(float(number)):
                 given[name] = float(number)
                 continue
-        raise ValueError(f"--weights: {part!r} is no NAME=NUMBER with a name of {', '.join(FEATURES)}")
-    return Weights(**given)
+        raise ValueError(f"--weights: {part!r} is no NAME=NUMBER with a name of {', '.join(names)}")
+    return given
 
 
 def collect_options(
@@ -85,7 +85,7 @@ def collect_options(
     sentence: Sequence[int],
     max_options: int,
 ) -> Options:
-    """Of each phrase of the sentence the best pairs, and words without any as they are."""
+    """The best pairs of each phrase of the sentence, and words without any as they are."""
     tm = weights.vector()[:4]
     starts, ends, pairs = [], [], []
     for start in range(len(sentence)):

@@ -1,4 +1,4 @@
-"""What sentences of the target language look like, P(e) by n-grams: Kneser-Ney smoothing, as an model.
+"""What sentences of the target language look like, P(e) by n-grams: Kneser-Ney smoothing, as an automaton.
 
 N-grams are nodes of a tree: a node's children are the sequences that are one word longer. The states of the
 automaton are the contexts that tell anything of the next word.
@@ -116,7 +116,7 @@ class LanguageModel(NamedTuple):
         return cls(order, num_words, trie.word_T, trie.first_T, log_T, log_backoff_T, suffix_T, state_T)
 
     def log_probability(self, sentence: Ids) -> float:
-        """Of a sentence and its end."""
+        """The log-probability of a sentence and its end."""
         return float(_sentence(self, sentence))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -248,7 +248,7 @@ def discounts(counts: Numbers) -> tuple[float, float, float]:
 
 
 def _survey(trie: Trie, node_KN: list[Offsets]) -> tuple[Offsets, Offsets, Offsets, Offsets]:
-    """Of each node its prefix, its suffix, how often it occurs and its length. [T] each"""
+    """The prefix, suffix, number of occurrences and length of each node. [T] each"""
     suffix_T, count_T, length_T = (np.zeros(len(trie), np.int64) for _ in range(3))
     length_T[1 : trie.first_T[1]] = 1
     for length, node_N in enumerate(node_KN, 1):

@@ -103,7 +103,7 @@ def _extract(
 
 
 def word_weights(bitext: Bitext, source_L: Offsets, target_L: Offsets) -> Numbers:
-    """Of each target word the logarithm of the mean of w(e | f) over its links, or of w(e | NULL). [N]
+    """The log of the mean of w(e | f) over each target word's links, or of w(e | NULL). [N]
 
     w are relative frequencies among the links (Koehn et al. 2003, section 4). All links of a word are inside
     every phrase pair that has the word inside, so its weight is the same in each, and a phrase's lexical
@@ -152,7 +152,7 @@ class PhraseTable:
         return len(self.scores_P4)
 
     def spans(self, words: Sequence[int], start: int) -> list[tuple[int, int, int]]:
-        """Of the phrases that begin at a word: the position behind the last, and from where to where in P."""
+        """The phrases that begin at a word: the position behind the last, and their range in P."""
         node, found = 0, []
         for end in range(start + 1, min(start + self.max_words, len(words)) + 1):
             node = find_child(self.trie.word_T, self.trie.first_T, node, words[end - 1])

@@ -77,12 +77,12 @@ def begins_large(line: str) -> bool:
 
 
 def capitalize(line: str) -> str:
-    """With a capital as its first character, if that is a letter."""
+    """The line with a capital as its first character, if that is a letter."""
     return line[:1].upper() + line[1:]
 
 
-Report = Callable[[int, int], None]
-"""Told how many lines of how many are done."""
+Report = Callable[[int], None]
+"""Called with how many lines are done."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -98,11 +98,10 @@ class System:
     search: SearchOptions
 
     def with_weights(self, weights: Weights) -> "System":
-        """The same, with others."""
         return replace(self, weights=weights)
 
     def translate(
-        self, lines: Sequence[str], *, threads: int = 1, report: Report = lambda done, total: None
+        self, lines: Sequence[str], *, threads: int = 1, report: Report = lambda done: None
     ) -> list[str]:
         """The best translation of each line; an empty line has an empty one."""
         return [found[0][0] for found in self.candidates(lines, 1, threads=threads, report=report)]
@@ -113,9 +112,9 @@ class System:
         num_best: int,
         *,
         threads: int = 1,
-        report: Report = lambda done, total: None,
+        report: Report = lambda done: None,
     ) -> Iterator[list[tuple[str, Derivation]]]:
-        """Of each line its best translations, each text once, the best first."""
+        """The best translations of each line, each text once, the best first."""
         decoder = Decoder(
             table=self.table, language_model=self.language_model, weights=self.weights, options=self.search
         )
@@ -133,7 +132,7 @@ class System:
         pool = ThreadPoolExecutor(threads)
         try:
             for number, found in enumerate(pool.map(decode, lines), 1):
-                report(number, len(lines))
+                report(number)
                 yield found
         finally:
             # Whoever stops in the middle waits for the sentences at hand alone.

@@ -58,7 +58,7 @@ def _ngrams(words: list[str], size: int) -> list[tuple[str, ...]]:
 
 @njit(cache=True, nogil=True)
 def bleu(counts: Counts) -> float:
-    """In percent. Where no n-gram of a size matches, half of one does, so that few sentences have a score."""
+    """BLEU in percent. Of a size of n-grams without a match, half of one counts as matched."""
     if counts[ORDER] == 0 or counts[0] == 0:
         return 0.0
     log = 0.0
@@ -144,7 +144,7 @@ class Candidates:
         )
 
     def choose(self, weights_F: Numbers) -> NDArray[np.int64]:
-        """Of each sentence the translation with the best score, counted from 0 in its own list. [S]"""
+        """The translation with the best score, counted from 0 in each sentence's own list. [S]"""
         score_N = self.features_NF @ weights_F
         return np.array(
             [
@@ -155,7 +155,7 @@ class Candidates:
         )
 
     def bleu(self, weights_F: Numbers) -> float:
-        """Of the translations chosen, in percent."""
+        """BLEU of the translations chosen, in percent."""
         chosen = self.first_S[:-1] + self.choose(weights_F)
         return bleu(self.counts_N10[chosen].sum(axis=0))
 

@@ -1,7 +1,10 @@
 """The page, in Markdown. Every number in it comes from the findings; it draws no conclusion of its own."""
 
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 
 import numpy as np
 
@@ -20,52 +23,16 @@ from dragoman_training.models import (
 )
 from dragoman_training.run.validation import show_perplexity
 
-_LENGTH_PROSE = """\
-Words are what white space separates. Sentences of different lengths differ in more than their length, so \
-models are better compared within a column, and columns by how that comparison changes. Length: of the \
-translations in the last column of sentences, by that of their references."""
 
-_SHARES_PROSE = """\
-The share that models without attention have of the BLEU of {best}, the best {kind} with attention over the \
-whole test set. Behind ± is half of its 95% interval, by bootstrap over the sentences, both models on the \
-same ones."""
+def prose(name: str) -> str:
+    """A paragraph of `prose.toml`."""
+    text: str = _prose()[name]
+    return text
 
-_SHARPNESS_PROSE = """\
-Means over all target pieces of the test set, along each model's own translations. The largest weight is \
-that of the source piece looked at most."""
 
-_HEADS_PROSE = """\
-A Transformer's weights are of the head that `dragoman export` would give out as alignments, or where none \
-is chosen the mean over the heads of its last layer."""
-
-_OF_READ_PROSE = """\
-Of the token read: the weights are those of the step that reads a piece, and the sentence's end, which no \
-step reads, has none."""
-
-_CENTRES_PROSE = """\
-For every target piece local-p predicts where in the source the middle of its window is (Luong et al. \
-2015, equation 9). Ends of sentences, which come from no word, are left out here. Darker is more target \
-pieces, on a logarithmic scale. The dotted line is where both positions are the same; on the left that is \
-what local-m would take, min(t, S)."""
-
-_CENTRES_TABLE_PROSE = """\
-Window: positions to either side. From local-m's: mean distance of the predicted centre, in source pieces, \
-from the one that local-m would take. Last third: share of predicted centres in the last third of their \
-source; a third if they were spread evenly."""
-
-_WITNESS_PROSE = """\
-Local-p's own weights can't tell how well it predicts, as they are its window's. So the centres are held \
-against the source position that another model looks at most, made to say the very translations of local-p: \
-the best recurrent model of the study with one global attention and the same pieces. Pieces for which that \
-looks at the sentence's end, and so at no word, are left out."""
-
-_WITNESS_TABLE_PROSE = """\
-Correlation: of the predicted centre with that position. Distance: the mean between them, in source pieces. \
-Then both for the centre that local-m would take."""
-
-_NO_WITNESS_PROSE = """\
-What else the centres could be held against the study does not have: a recurrent model with one global \
-attention and the same pieces."""
+@cache
+def _prose() -> dict[str, str]:
+    return tomllib.loads(files(__package__).joinpath("prose.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +122,7 @@ def length_section(
         "## BLEU by length of the source",
         f"![BLEU by words of the source, a line a model]({link})",
         table(header, rows),
-        _LENGTH_PROSE,
+        prose("length"),
     ]
     if test_set.joined:
         longest = max(bucket.most for bucket in buckets if not bucket.joined)
@@ -191,7 +158,7 @@ def _fixed_vectors(findings: Sequence[Findings], test_set: StudySet, buckets: Se
     kind = "recurrent model" if recurrent else "model"
     return [
         "### Does a fixed vector break down on long sentences?",
-        _SHARES_PROSE.format(best=code(reference.label), kind=kind),
+        prose("shares").format(best=code(reference.label), kind=kind),
         table(["words", *(bucket.label for bucket in buckets)], rows),
         *(["\n".join(verdicts)] if verdicts else []),
     ]
@@ -237,10 +204,10 @@ def attention_section(findings: Sequence[Findings], test_set: StudySet, links: S
     if not rows:
         return "\n\n".join(parts)
     heads = [(finding.label, finding.head) for finding in findings if finding.head is not None]
-    prose = [_SHARPNESS_PROSE]
+    prose = [prose("sharpness")]
     if heads:
-        prose += [_HEADS_PROSE, *(f"{code(label)}: {head.told}." for label, head in heads)]
-        prose += [_OF_READ_PROSE] if any(head.of_input for _, head in heads) else []
+        prose += [prose("heads"), *(f"{code(label)}: {head.told}." for label, head in heads)]
+        prose += [prose("of_read")] if any(head.of_input for _, head in heads) else []
     pictures = "In the pictures rows are target pieces, columns source pieces, black is a weight of 1"
     cross = "; a cross is where local-p put the middle of its window."
     parts += [
@@ -272,10 +239,10 @@ def centres_section(findings: Sequence[Findings], link: str | None) -> str:
         rows.append([code(label), *numbers])
     parts = [
         "## What local-p predicts",
-        _CENTRES_PROSE,
+        prose("centres"),
         f"![Predicted centre against the position of the target piece and of what it comes from]({link})",
         table(["model", "window", "pieces", "from local-m's", "last third"], rows),
-        _CENTRES_TABLE_PROSE,
+        prose("centres_table"),
     ]
     rows = [
         [code(label), code(centres.witness), *_witness_numbers(centres)]
@@ -283,9 +250,9 @@ def centres_section(findings: Sequence[Findings], link: str | None) -> str:
         if centres.witness is not None
     ]
     if not rows:
-        return "\n\n".join([*parts, _NO_WITNESS_PROSE])
+        return "\n\n".join([*parts, prose("no_witness")])
     header = ["model", "held against", "pieces", "correlation", "distance", "local-m's", "its distance"]
-    return "\n\n".join([*parts, _WITNESS_PROSE, table(header, rows, words=2), _WITNESS_TABLE_PROSE])
+    return "\n\n".join([*parts, prose("witness"), table(header, rows, words=2), prose("witness_table")])
 
 
 def _witness_numbers(centres: Centres) -> list[str]:

@@ -42,7 +42,7 @@ class HeadedAttention(Attention):
         mask_ST: Tensor,
         window_SQT: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """The same with the weights of every head, [S, H, Q, T]."""
+        """Context, and the weights of every head, [S, H, Q, T]."""
         window_S1QT = None if window_SQT is None else window_SQT.unsqueeze(1)
         context_SHQA, weights_SHQT = self.heads(
             self._queries(query_SQD), keys, values, mask_ST.unsqueeze(1), window_S1QT

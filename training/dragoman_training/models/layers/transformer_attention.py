@@ -16,7 +16,7 @@ from dragoman_training.models.layers.multi_head_attention import HeadedAttention
 
 
 class PastAttention(ScaledDotAttention):
-    """Of rows that look at their past too, which is padded on the left to that of the oldest."""
+    """Attention of rows to their past too, which is padded on the left to that of the oldest."""
 
     def past(self, query_RHQA: Tensor, keys_RHNA: Tensor, values_RHNA: Tensor, mask_RN: Tensor) -> Tensor:
         """The context of rows whose last positions count, each its own number of them: [R, H, Q, A]."""

@@ -131,7 +131,7 @@ class DecoderLayer(nn.Module):
     def look(
         self, x_SUD: Tensor, keys_SHTA: Tensor, values_SHTA: Tensor, mask_ST: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The same with the weights of every head over the source, [S, H, U, T]."""
+        """All target positions at once, and the weights of every head over the source, [S, H, U, T]."""
         x_SUD = self._after_past(x_SUD)
         around = self.cross_residual
         change, weights_SHUT = self.cross_attention.by_head(
