@@ -17,7 +17,7 @@ from dragoman_training.device import choose_device
 
 Value = TypeVar("Value")
 
-PATIENCE = datetime.timedelta(hours=12)
+TIMEOUT = datetime.timedelta(hours=12)
 """How long a process waits for the others: the first one validates while they do."""
 
 
@@ -113,7 +113,7 @@ def join_processes(device: str) -> Iterator[Processes]:
     chosen = choose_device(device)
     if chosen.type == "cuda":
         torch.cuda.set_device(chosen)
-    distributed.init_process_group("nccl" if chosen.type == "cuda" else "gloo", timeout=PATIENCE)
+    distributed.init_process_group("nccl" if chosen.type == "cuda" else "gloo", timeout=TIMEOUT)
     try:
         yield Processes(chosen, number=distributed.get_rank(), count=count)
     finally:

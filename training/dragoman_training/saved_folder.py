@@ -86,6 +86,20 @@ def read_words(path: Path, number: int | None = None) -> tuple[str, ...]:
     return words
 
 
+def write_sides(folder: Path, source: tuple[str, ...], target: tuple[str, ...]) -> dict[str, dict[str, int]]:
+    """Writes the words of both sides, and returns what the manifest says of them."""
+    write_words(folder / "source.words", source)
+    write_words(folder / "target.words", target)
+    return {"num_words": {"source": len(source), "target": len(target)}}
+
+
+def read_sides(folder: Path, manifest: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The words of both sides. Raises ValueError where there are more or fewer than the manifest says."""
+    return [
+        read_words(folder / f"{side}.words", manifest["num_words"][side]) for side in ("source", "target")
+    ]
+
+
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Writes arrays, compressed."""
     np.savez_compressed(path, allow_pickle=False, **arrays)

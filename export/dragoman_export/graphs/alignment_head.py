@@ -27,7 +27,7 @@ def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str]
         corpus,
         max_tokens=subject.decoding.max_source_tokens - 1,  # Its end is a token too.
     )
-    report(f"alignments: {chosen.told}")
+    report(f"alignments: {chosen.reason}")
     if chosen.head is None:
         return subject
     model = copy.copy(model)

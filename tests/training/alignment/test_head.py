@@ -96,7 +96,7 @@ def test_the_head_with_most_links_is_chosen_and_told(model: Transformer, tokeniz
     assert chosen.head is not None
     step = "read" if chosen.of_input else "predicted"
     place = f"head {chosen.head.head + 1} of decoder layer {chosen.head.layer + 1}, of the token {step}, has "
-    assert chosen.told.startswith(place)
+    assert chosen.reason.startswith(place)
     assert model.alignment_head is None
 
 
@@ -110,7 +110,7 @@ def test_where_no_head_has_more_links_the_mean_is_chosen(tokenizer: Tokenizer) -
     chosen = choose_head(model, tokenizer, tokenizer, corpus, max_tokens=60)
     assert chosen.head is None
     assert not chosen.of_input
-    assert chosen.told.startswith("no head has more of IBM model 1's links than the last layer's mean ")
+    assert chosen.reason.startswith("no head has more of IBM model 1's links than the last layer's mean ")
 
 
 @pytest.mark.parametrize("corpus", [Corpus([""], ["man"]), Corpus(["mann"] * 3, ["man " * 61] * 3)])
@@ -119,4 +119,6 @@ def test_a_corpus_that_nothing_can_be_learnt_from_chooses_nothing(
 ) -> None:
     chosen = choose_head(model, tokenizer, tokenizer, corpus, max_tokens=60)
     assert chosen.head is None
-    assert chosen.told == "no training pair is short enough to choose a head by; the last layer's mean it is"
+    assert (
+        chosen.reason == "no training pair is short enough to choose a head by; the last layer's mean it is"
+    )

@@ -21,10 +21,10 @@ from dragoman_training.alignment.text import WordRule
 from dragoman_training.saved_folder import (
     read_arrays,
     read_folder,
-    read_words,
+    read_sides,
     write_arrays,
     write_manifest,
-    write_words,
+    write_sides,
     written_whole,
 )
 
@@ -151,8 +151,6 @@ class Aligner:
         """Writes the folder, all of it or nothing. Raises ValueError where something is there already."""
         directions = {"forward": self.forward, "backward": self.backward}
         with written_whole(folder) as partial:
-            for side, vocabulary in (("source", self.source), ("target", self.target)):
-                write_words(partial / f"{side}.words", vocabulary.words)
             for name, directed in directions.items():
                 arrays: dict[str, NDArray[Any]] = {
                     "lexicon.first": directed.lexicon.first_V,
@@ -167,7 +165,7 @@ class Aligner:
                 "kinds": {name: directed.model.KIND for name, directed in directions.items()},
                 "tokenize": self.rule.tokenize,
                 "lowercase": self.rule.lowercase,
-                "num_words": {"source": len(self.source.words), "target": len(self.target.words)},
+                **write_sides(partial, self.source.words, self.target.words),
             }
             write_manifest(partial / _MANIFEST, manifest)
 
@@ -177,10 +175,7 @@ def load_aligner(folder: Path) -> Aligner:
     with read_folder(
         folder, _MANIFEST, kind="aligner", command="dragoman align train", version=FORMAT_VERSION
     ) as manifest:
-        source, target = (
-            Vocabulary(read_words(folder / f"{side}.words", manifest["num_words"][side]))
-            for side in ("source", "target")
-        )
+        source, target = map(Vocabulary, read_sides(folder, manifest))
         sides = []
         for name, words in (("forward", (source, target)), ("backward", (target, source))):
             arrays = read_arrays(folder / f"{name}.npz")

@@ -120,12 +120,7 @@ def train(
     pairs = [(rule.normalize(one), rule.normalize(other)) for one, other in read_pairs(source, target)]
 
     def report(iteration: Iteration) -> None:
-        forward, backward = iteration.perplexity
-        click.echo(
-            f"{iteration.model} {iteration.number}/{iteration.num_iterations}: perplexity {forward:.2f}, "
-            f"backward {backward:.2f}; {iteration.seconds:.0f} s",
-            err=True,
-        )
+        click.echo(f"{iteration}; {iteration.seconds:.0f} s", err=True)
 
     aligner = train_aligner(pairs, options, rule, report)
     if unused := sum(not 0 < min(map(len, pair)) <= max(map(len, pair)) <= max_words for pair in pairs):

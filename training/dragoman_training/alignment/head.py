@@ -2,7 +2,7 @@
 
 The heads of the last layers look at what the next token comes from, though spread over many; those of the
 first at what the token just read comes from, and one of them often at little else (Chen et al. 2020,
-"Accurate Word Alignment Induction from Neural Machine Translation", section 3). Each is held against the
+"Accurate Word Alignment Induction from Neural Machine Translation", section 3). Each is compared with the
 links that IBM model 1 finds in training pairs.
 
 Shapes: S sentences, K = 1, H heads, T source positions, U target tokens.
@@ -29,7 +29,7 @@ from dragoman_training.models.transformer import AlignmentHead, Transformer
 MAX_PAIRS = 20_000
 """Training pairs that the table is learnt from, evenly spread over the corpus."""
 NUM_EXAMINED = 400
-"""Most of them that the heads are held against."""
+"""Pairs at most that the heads are compared with."""
 BATCH = 20
 """Sentences that are looked at together."""
 
@@ -46,7 +46,7 @@ class ChosenHead:
     """None: the mean over the heads of the last layer."""
     of_input: bool
     """Whether a token's weights are taken from the step that reads it, not the one that predicts it."""
-    told: str = ""
+    reason: str = ""
     """Which it is and why, for people."""
     share: float = 0.0
     """Of the links, those that its strongest weights have too."""
@@ -58,8 +58,8 @@ def choose_head(
     """The head that agrees best, in pairs of at most `max_tokens` a side; the mean where none does better."""
     pairs = token_pairs(corpus, source, target, max_pairs=MAX_PAIRS, max_tokens=max_tokens)
     if not pairs:
-        told = "no training pair is short enough to choose a head by; the last layer's mean it is"
-        return ChosenHead(head=None, of_input=False, told=told)
+        reason = "no training pair is short enough to choose a head by; the last layer's mean it is"
+        return ChosenHead(head=None, of_input=False, reason=reason)
     table = learn_table(pairs, source_vocabulary=source.vocabulary_size)
     examined = [pairs[place] for place in evenly_spaced(len(pairs), NUM_EXAMINED)]
     mean, *heads = agreements(
@@ -72,13 +72,13 @@ def choose_head(
     best = max(mean, *heads, key=lambda each: each.share)
     of_mean = f"the last layer's mean {mean.share:.1%}"
     if best.head is None:
-        return replace(mean, told=f"no head has more of IBM model 1's links than {of_mean}")
-    told = (
+        return replace(mean, reason=f"no head has more of IBM model 1's links than {of_mean}")
+    reason = (
         f"head {best.head.head + 1} of decoder layer {best.head.layer + 1}, of the token "
         f"{'read' if best.of_input else 'predicted'}, has {best.share:.1%} of IBM model 1's links, "
         f"and {of_mean}"
     )
-    return replace(best, told=told)
+    return replace(best, reason=reason)
 
 
 def likeliest_links(table: TranslationTable, pair: Pair) -> TokenAlignment:
@@ -130,14 +130,14 @@ def look_through(
 ) -> list[NDArray[np.float32]]:
     """Where all layers and heads look while they predict the target, pair by pair: [L, H, U, T]."""
     sources, targets = zip(*pairs, strict=True)
-    heard = [_Weights(layer) for layer in model.decoder_layers]
+    recorded = [_Weights(layer) for layer in model.decoder_layers]
     try:
         attention_along(model, sources, targets, pad_ids_of_sides=pads, bos_id=bos)
     finally:
-        for each in heard:
+        for each in recorded:
             each.handle.remove()
     # Steps of layers to layers of steps: U times [S, H, 1, T] -> [S, L, H, U, T]
-    looks_SLHUT = torch.stack([torch.cat(each.steps, dim=2) for each in heard], dim=1).numpy()
+    looks_SLHUT = torch.stack([torch.cat(each.steps, dim=2) for each in recorded], dim=1).numpy()
     return [
         look_LHUT[:, :, : len(target), : len(source)]
         for look_LHUT, source, target in zip(looks_SLHUT, sources, targets, strict=True)
@@ -145,12 +145,12 @@ def look_through(
 
 
 class _Weights:
-    """Hears what the heads of a layer look at."""
+    """Records what the heads of a layer look at."""
 
     def __init__(self, layer: nn.Module) -> None:
         assert isinstance(layer, DecoderLayer)
         self.steps: list[Tensor] = []
-        self.handle = layer.cross_attention.heads.register_forward_hook(self._hear)
+        self.handle = layer.cross_attention.heads.register_forward_hook(self._record)
 
-    def _hear(self, heads: nn.Module, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    def _record(self, heads: nn.Module, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
         self.steps.append(output[1].float().cpu())

@@ -49,7 +49,7 @@ def symmetrize(forward: Matrix, backward: Matrix, method: Method) -> Matrix:
 
 @njit(cache=True, nogil=True)
 def _grow(alignment: Matrix, union: Matrix) -> None:
-    """Adds links of the union beside links, as long as one has a word that is not aligned yet."""
+    """Adds adjacent links of the union, as long as one has a word that is not aligned yet."""
     num_sources, num_targets = alignment.shape
     source_aligned, target_aligned = np.zeros(num_sources, np.bool_), np.zeros(num_targets, np.bool_)
     for i in range(num_sources):

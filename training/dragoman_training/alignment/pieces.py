@@ -96,7 +96,7 @@ def count_links(
 ) -> TranslationTable:
     """t(target token | source token): the expected links of words, each counted for all of their tokens.
 
-    Pairs with a side of more than `max_tokens` are left out. `report` is told how many are done. Raises
+    Pairs with a side of more than `max_tokens` are left out. `report` gets how many are done. Raises
     ValueError where the corpus is rather of the aligner's other direction.
     """
     key_P, count_P = np.empty(0, np.int64), np.empty(0)

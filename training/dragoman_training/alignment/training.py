@@ -83,6 +83,23 @@ class Iteration:
     seconds: float
     """Since the training began."""
 
+    def __str__(self) -> str:
+        """The iteration as people read it."""
+        forward, backward = self.perplexity
+        name = f"{self.model} {self.number}/{self.num_iterations}"
+        return f"{name}: perplexity {forward:.2f}, backward {backward:.2f}"
+
+
+def usable_pairs(pairs: Sequence[WordPair], max_words: int) -> list[WordPair]:
+    """The pairs that can be learnt from. Raises ValueError where there is none."""
+    usable = [pair for pair in pairs if 0 < min(map(len, pair)) <= max(map(len, pair)) <= max_words]
+    if not usable:
+        raise ValueError(
+            f"none of the {len(pairs)} sentence pairs has words on both sides, and at most {max_words}: "
+            "there is nothing to learn from"
+        )
+    return usable
+
 
 def train_aligner(
     pairs: Sequence[WordPair],
@@ -92,13 +109,7 @@ def train_aligner(
 ) -> Aligner:
     """Trains on sentence pairs of normalized words. Raises ValueError where none can be learnt from."""
     began = time.monotonic()
-    usable = [pair for pair in pairs if min(map(len, pair)) > 0 and max(map(len, pair)) <= options.max_words]
-    if not usable:
-        raise ValueError(
-            f"none of the {len(pairs)} sentence pairs has words on both sides, and at most "
-            f"{options.max_words}: there is nothing to learn from"
-        )
-    bitext, source, target = number_pairs(usable)
+    bitext, source, target = number_pairs(usable_pairs(pairs, options.max_words))
     sides = (source, target), (target, source)
     with ThreadPoolExecutor(2) as pool:
         directions = list(pool.map(Direction.of, (bitext, bitext.reversed())))

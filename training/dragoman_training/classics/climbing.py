@@ -55,7 +55,7 @@ class Parameters(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What is counted beside links."""
+    """Counts of all but the links."""
 
     fertility_VF: Numbers
     head_ABD: Numbers

@@ -107,7 +107,7 @@ class Model2(PositionModel):
 
 @dataclass(frozen=True, kw_only=True)
 class Priors:
-    """Counts beside those of the corpus."""
+    """Counts in addition to those of the corpus."""
 
     fertility: float = 10.0
     """Of each word, spread as all words' fertilities are."""
@@ -333,7 +333,7 @@ class Model5(FertilityModel):
         return replace(self, head_ABD=head_ABD, tail_BD=tail_BD)
 
     def _shared(self, jump_BD: Numbers, room: Numbers) -> tuple[Numbers, Numbers]:
-        """Counts of each class beside a share of those of all classes."""
+        """Counts of each class and a share of those of all classes."""
         share = self.priors.class_jump / max(1.0, float(jump_BD.sum()))
         return jump_BD + share * jump_BD.sum(axis=0), room + share * room.sum(axis=0)
 

@@ -1,4 +1,4 @@
-"""Classes of words that stand beside the same words: the exchange algorithm (Kneser & Ney 1993; Och 1999).
+"""Classes of words with the same adjacent words: the exchange algorithm (Kneser & Ney 1993; Och 1999).
 
 Words move one by one to the class where the bigram model of classes makes the text likeliest: where the sum
 of n log n over the bigrams of classes, less that over the classes on either side, is highest.

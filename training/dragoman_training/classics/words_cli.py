@@ -41,7 +41,7 @@ def words(
 
     Of several, those nearest to their sum. A model has embeddings of pieces. Where source and target have
     vocabularies of their own, they are those of the target; where they share one, words of both languages are
-    told. Beside them, with --vectors, the nearest words of skip-gram vectors.
+    listed. With --vectors the nearest words of skip-gram vectors follow.
 
     \b
       dragoman words runs/tatoeba-de-en/best.safetensors Haus

@@ -79,15 +79,15 @@ class CorpusCache:
         import fcntl
 
         with path.with_name(f"{path.name}.lock").open("ab") as lock:
-            is_told = False
+            is_reported = False
             while True:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
-                    if not is_told:
+                    if not is_reported:
                         self._report(f"Another process makes {path} of the same corpus: waiting for it.")
-                    is_told = True
+                    is_reported = True
                     time.sleep(ASK_AGAIN_SECONDS)
             yield
 

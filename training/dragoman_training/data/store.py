@@ -36,7 +36,7 @@ def write_corpus(
     leave_out_duplicates: bool,
     advance: Callable[[int], None],
 ) -> None:
-    """Writes blocks, whose ids have these `types`; `advance` is told how many pairs were read."""
+    """Writes blocks, whose ids have these `types`; `advance` gets how many pairs were read."""
     read, part_counts = Fingerprint(), [0] * num_parts
     left_out: Counter[str] = Counter()
     num_unknown, num_copies = np.zeros(2, np.int64), 0
@@ -150,7 +150,7 @@ def open_corpus(folder: Path, weights: list[float]) -> TokenizedCorpus:
 def write_links(
     folder: Path, blocks: Iterable[TokenIds], dtype: np.dtype[Any], advance: Callable[[int], None]
 ) -> None:
-    """Writes the links of pairs; `advance` is told of how many."""
+    """Writes the links of pairs; `advance` gets how many."""
     with (
         ArrayFile(folder / "links", dtype) as links,
         ArrayFile(folder / "links.lengths", LENGTH) as lengths,

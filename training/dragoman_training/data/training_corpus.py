@@ -32,7 +32,7 @@ def read_training_corpus(
     """The training pairs that the checkpoint's recipe names; of a larger corpus so many, evenly spread.
 
     Pairs that the recipe's filter leaves out are none of them. Relative paths start at `folder`; without one
-    where they did in training, or at `RECIPE_FOLDER` where that folder is gone. `report` is told of a sample.
+    where they did in training, or at `RECIPE_FOLDER` where that folder is gone. A sample is reported.
     Raises TrainingCorpusError where they can't be read, or where other pairs stand there now: of the words of
     those a shortlist would know nothing.
     """

@@ -31,7 +31,7 @@ class LuongConfig(AttentionalConfig):
     family: Literal["luong"] = "luong"
     """Names this family in a recipe."""
     score: Score = "general"
-    """How a decoder state is held against an encoder state (section 3.1); `scaled_dot` is Vaswani's. `dot`
+    """How a decoder state is matched with an encoder state (section 3.1); `scaled_dot` is Vaswani's. `dot`
     and `scaled_dot` need decoder states as wide as the encoder's."""
     attention: Literal["global", "local-m", "local-p"] = "global"
     """Over all of the source (section 3.1), or in a window that moves with the target or is predicted

@@ -34,7 +34,7 @@ def check_same_run(saved: Progress, now: Progress) -> None:
 
 
 def changed_around(saved: Progress, now: Progress) -> list[str]:
-    """What to tell of a resumed run that goes on with other validation pairs, or in another precision."""
+    """Warnings of a resumed run that goes on with other validation pairs, or in another precision."""
     changes = []
     if saved.valid_corpus not in (None, now.valid_corpus):
         changes.append(
@@ -49,7 +49,7 @@ def changed_around(saved: Progress, now: Progress) -> list[str]:
 
 
 def _rate_jump(saved: Recipe, recipe: Recipe) -> list[str]:
-    """What to tell of a resumed run whose learning rate does not go on where it was."""
+    """Warnings of a resumed run whose learning rate does not go on where it was."""
     names = ["learning_rate", "warmup_steps", "decay"]
     if recipe.training.decay in ("linear", "cosine"):
         names.append("max_epochs")
@@ -64,7 +64,7 @@ def _rate_jump(saved: Recipe, recipe: Recipe) -> list[str]:
 
 
 def changed_on_resuming(saved: Recipe, recipe: Recipe) -> list[str]:
-    """What to tell of a resumed run that goes on in another way than it was begun: a sentence a change."""
+    """Warnings of a resumed run that goes on in another way than it was begun: a sentence a change."""
     changes = _rate_jump(saved, recipe)
     ends = ["max_minutes", "patience"] if changes else ["max_minutes", "patience", "max_epochs"]
     for key, consequence in (

@@ -56,15 +56,15 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
-    """Hears the signals while it is entered. A second one ends at once, by KeyboardInterrupt."""
+    """Handles the signals while it is entered. A second one ends at once, by KeyboardInterrupt."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        """A quiet one does not say that it heard."""
+        """A quiet one does not print that it was requested."""
         self.requested = False
         self._quiet = quiet
 
     def __enter__(self) -> "StopRequest":
-        self._before = {number: signal.signal(number, self._hear) for number in SIGNALS}
+        self._before = {number: signal.signal(number, self._request) for number in SIGNALS}
         return self
 
     def __exit__(
@@ -73,7 +73,7 @@ class StopRequest:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
+    def _request(self, number: int, frame: FrameType | None) -> None:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True

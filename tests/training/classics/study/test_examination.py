@@ -74,7 +74,7 @@ def test_a_transformers_alignment_head_is_drawn_of_the_token_it_is_of(
     of_input: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head = AlignmentHead(layer=0, head=1)
-    chosen = ChosenHead(head=head, of_input=of_input, told="head 2 of decoder layer 1, because of a test")
+    chosen = ChosenHead(head=head, of_input=of_input, reason="head 2 of decoder layer 1, because of a test")
     monkeypatch.setattr("dragoman_training.classics.study.examination.choose_head", lambda *_, **__: chosen)
     path = write_transformer(tmp_path)
     found = examined(path, tmp_path)

@@ -19,9 +19,11 @@ from dragoman_training.classics.smt.phrases import PhraseTable
 from dragoman_training.saved_folder import (
     read_arrays,
     read_folder,
+    read_sides,
     read_words,
     write_arrays,
     write_manifest,
+    write_sides,
     write_words,
     written_whole,
 )
@@ -152,8 +154,6 @@ _MANIFEST = "smt.json"
 def save_system(system: System, folder: Path) -> None:
     """Writes the folder, all of it or nothing. Raises ValueError where something is there already."""
     with written_whole(folder) as partial:
-        for side, vocabulary in (("source", system.source), ("target", system.target)):
-            write_words(partial / f"{side}.words", vocabulary.words)
         write_words(partial / "source.casing", tuple(system.source_casing.form.values()))
         write_arrays(partial / "phrases.npz", system.table.arrays())
         write_arrays(partial / "language-model.npz", system.language_model.arrays())
@@ -161,7 +161,7 @@ def save_system(system: System, folder: Path) -> None:
             "format_version": FORMAT_VERSION,
             "weights": dataclasses.asdict(system.weights),
             "search": dataclasses.asdict(system.search),
-            "num_words": {"source": len(system.source.words), "target": len(system.target.words)},
+            **write_sides(partial, system.source.words, system.target.words),
         }
         write_manifest(partial / _MANIFEST, manifest)
 
@@ -171,10 +171,7 @@ def load_system(folder: Path) -> System:
     with read_folder(
         folder, _MANIFEST, kind="system", command="dragoman smt train", version=FORMAT_VERSION
     ) as manifest:
-        source, target = (
-            Vocabulary(read_words(folder / f"{side}.words", manifest["num_words"][side]))
-            for side in ("source", "target")
-        )
+        source, target = map(Vocabulary, read_sides(folder, manifest))
         forms = read_words(folder / "source.casing")
         return System(
             source=source,

@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dragoman_training.alignment.bitext import Bitext, Sentences, Vocabulary
+from dragoman_training.alignment.bitext import Bitext, Vocabulary, WordPair
 from dragoman_training.alignment.links import Matrix, Method
 from dragoman_training.alignment.text import WordRule
-from dragoman_training.alignment.training import Iteration, TrainingOptions, train_aligner
+from dragoman_training.alignment.training import TrainingOptions, train_aligner, usable_pairs
 from dragoman_training.classics.smt.decoder import SearchOptions, Weights
 from dragoman_training.classics.smt.language_model import estimate
 from dragoman_training.classics.smt.phrases import learn_phrases
@@ -58,23 +58,13 @@ def train_system(
     casing = Casing.of(one for one, _ in split)
     target_casing = Casing.of(other for _, other in split)
     cased = [(casing.within(one), target_casing.within(other)) for one, other in split]
-    usable = [pair for pair in cased if 0 < min(map(len, pair)) <= max(map(len, pair)) <= options.max_words]
+    usable = usable_pairs(cased, options.max_words)
     more = [target_casing.within(words) for words in map(split_words, more_target) if words]
-    if not usable:
-        raise ValueError(
-            f"none of the {len(lines)} sentence pairs has words on both sides, and at most "
-            f"{options.max_words}: there is nothing to learn from"
-        )
     links = _link(usable, options, tell)
     source = Vocabulary.of(one for one, _ in usable)
     target = Vocabulary.of([*(other for _, other in usable), *more])
     bitext = Bitext(
-        *(
-            Sentences.of(
-                [[vocabulary.number(word) for word in pair[side]] for pair in usable], len(vocabulary.words)
-            )
-            for side, vocabulary in enumerate((source, target))
-        )
+        *(side.numbered(text) for side, text in zip((source, target), zip(*usable, strict=True), strict=True))
     )
     table = learn_phrases(bitext, links, max_words=options.max_phrase_words, max_options=MAX_STORED_OPTIONS)
     tell(f"{len(table):,} phrase pairs")
@@ -92,17 +82,13 @@ def train_system(
     )
 
 
-def _link(pairs: Sequence[tuple[list[str], list[str]]], options: SystemOptions, tell: Say) -> list[Matrix]:
+def _link(pairs: Sequence[WordPair], options: SystemOptions, tell: Say) -> list[Matrix]:
     """The links of the words, without regard to case."""
     lowered = [([word.lower() for word in one], [word.lower() for word in other]) for one, other in pairs]
 
-    def report(iteration: Iteration) -> None:
-        tell(
-            f"{iteration.model} {iteration.number}/{iteration.num_iterations}: "
-            f"perplexity {iteration.perplexity[0]:.2f}, backward {iteration.perplexity[1]:.2f}"
-        )
-
-    aligner = train_aligner(lowered, TrainingOptions(model=options.aligner), WordRule(), report)
+    aligner = train_aligner(
+        lowered, TrainingOptions(model=options.aligner), WordRule(), lambda iteration: tell(str(iteration))
+    )
     links: list[Matrix] = []
     for first in range(0, len(lowered), BLOCK_PAIRS):
         links += aligner.align(lowered[first : first + BLOCK_PAIRS], options.symmetrize)

@@ -1,10 +1,13 @@
 """`dragoman study`: from trained checkpoints to the page that compares them."""
 
 import shlex
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import click
+
+from dragoman_training.time_left import progress_lines
 
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _at_least_1 = click.IntRange(min=1)
@@ -83,9 +86,6 @@ def study(
       dragoman study runs/multi30k-plain/best.safetensors runs/multi30k-luong/best.safetensors \\
         --source data/multi30k/test2016.de --reference data/multi30k/test2016.en --out runs/attention.md
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     from dragoman_training.classics.study.examination import examine, find_witness, with_witness
     from dragoman_training.classics.study.inputs import cut_buckets, labelled_checkpoints, read_study_set
     from dragoman_training.classics.study.page import study_page
@@ -97,43 +97,38 @@ def study(
     buckets = cut_buckets(test_set, words=bucket_words, min_sentences=bucket_sentences)
     where = choose_device(device)
     findings = []
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("sentences, left"),
-    )
-    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=len(paths) * len(test_set.sources))
-        for label, path in paths.items():
-            bar.update(task, description=label)
-            findings.append(
-                examine(
-                    label,
-                    path,
-                    test_set,
-                    beam_size=beam_size,
-                    length_penalty=length_penalty,
-                    recipe_folder=recipe_folder,
-                    device=where,
-                    report=partial(bar.advance, task),
-                )
+    for label, path in paths.items():
+        findings.append(
+            examine(
+                label,
+                path,
+                test_set,
+                beam_size=beam_size,
+                length_penalty=length_penalty,
+                recipe_folder=recipe_folder,
+                device=where,
+                report=_reporting(label, len(test_set.sources)),
             )
-        for index, finding in enumerate(findings):
-            if finding.centres and (witness := find_witness(finding, findings, test_set)):
-                label = witness.label
-                task = bar.add_task(f"{label} along {finding.label}", total=len(test_set.own))
-                report = partial(bar.advance, task)
-                findings[index] = with_witness(
-                    finding, label, paths[label], test_set, device=where, report=report
-                )
+        )
+    for index, finding in enumerate(findings):
+        if finding.centres and (witness := find_witness(finding, findings, test_set)):
+            label, report = (
+                witness.label,
+                _reporting(f"{witness.label} along {finding.label}", len(test_set.own)),
+            )
+            findings[index] = with_witness(
+                finding, label, paths[label], test_set, device=where, report=report
+            )
     links = draw_figures(findings, test_set, buckets, out)
     page = study_page(
         _command(), findings, buckets, test_set, links, beam_size=beam_size, length_penalty=length_penalty
     )
     out.write_text(page, encoding="utf-8")
     click.echo(f"Written to {out}; its figures are in {out.parent / 'figures'}.")
+
+
+def _reporting(label: str, num_sentences: int) -> Callable[[int], None]:
+    return progress_lines(num_sentences, label, "sentences", partial(click.echo, err=True))
 
 
 def _command() -> str:

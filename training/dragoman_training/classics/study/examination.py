@@ -29,7 +29,7 @@ NO_LIMIT = 100_000
 """Tokens that no text of a test set has: what a translation may have is by its source's length alone."""
 
 Report = Callable[[int], None]
-"""Called with the number of sentences that are done since the last call."""
+"""Called with the number of sentences that are done."""
 
 
 class Example(NamedTuple):
@@ -67,7 +67,7 @@ class Centres:
     reach: int
     """Positions of the window to either side."""
     witness: str | None = None
-    """The model whose attention the predictions are held against; None where the study has none."""
+    """The model whose attention the predictions are compared with; None where the study has none."""
     most_looked_at: NDArray[np.float32] | None = None
     """The source position with the witness's largest weight, of every target piece."""
 
@@ -162,7 +162,7 @@ def examine(
         if attends and own:
             forced = attention_along_tokens(checkpoint, [sources[n] for n in own], [tokens[n] for n in own])
             attentions |= dict(zip(own, forced, strict=True))
-        report(len(numbers))
+        report(len(tokens))
     if head is not None and head.of_input:
         attentions = {number: _of_read(attention) for number, attention in attentions.items()}
     in_order = [attentions[number] for number in sorted(attentions)]
@@ -232,7 +232,7 @@ def _from_training(
         corpus = read_training_corpus(checkpoint, recipe_folder)
     except TrainingCorpusError as error:
         reason = f"the last layer's mean, since {error}"
-        return ChosenHead(head=None, of_input=False, told=reason) if is_transformer else None, None
+        return ChosenHead(head=None, of_input=False, reason=reason) if is_transformer else None, None
     head = None
     if isinstance(model, Transformer):
         limit = recipe.decoding.max_source_tokens - 1  # Its end is a token too.
@@ -269,7 +269,7 @@ def centres_of(attentions: Sequence[ForcedAttention], reach: int) -> Centres | N
 
 
 def find_witness(local_p: Findings, findings: Sequence[Findings], test_set: StudySet) -> Findings | None:
-    """The model that local-p's centres are held against, as its own weights are its window's.
+    """The model that local-p's centres are compared with, as its own weights are its window's.
 
     Of the recurrent models with one global attention and local-p's vocabularies, the best by BLEU.
     """
@@ -300,7 +300,7 @@ def with_witness(
         own = [sources[n] for n in numbers], [local_p.tokens[n] for n in numbers]
         attentions = attention_along_tokens(checkpoint, *own)
         most += [attention.weights_UT[:-1].argmax(axis=1) + 1 for attention in attentions]
-        report(len(numbers))
+        report(start + len(numbers))
     assert local_p.centres is not None
     most_looked_at = np.concatenate(most).astype(np.float32)
     centres = dataclasses.replace(local_p.centres, witness=label, most_looked_at=most_looked_at)

@@ -206,7 +206,7 @@ def attention_section(findings: Sequence[Findings], test_set: StudySet, links: S
     heads = [(finding.label, finding.head) for finding in findings if finding.head is not None]
     prose = [prose("sharpness")]
     if heads:
-        prose += [prose("heads"), *(f"{code(label)}: {head.told}." for label, head in heads)]
+        prose += [prose("heads"), *(f"{code(label)}: {head.reason}." for label, head in heads)]
         prose += [prose("of_read")] if any(head.of_input for _, head in heads) else []
     pictures = "In the pictures rows are target pieces, columns source pieces, black is a weight of 1"
     cross = "; a cross is where local-p put the middle of its window."

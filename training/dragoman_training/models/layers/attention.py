@@ -26,7 +26,7 @@ class Attention(nn.Module, ABC):
 
     @abstractmethod
     def keys(self, states_STD: Tensor) -> Tensor:
-        """What queries are held against: [S, T, D] -> [S, ...]."""
+        """What queries are matched with: [S, T, D] -> [S, ...]."""
 
     def values(self, states_STD: Tensor) -> Tensor:
         """What is summed: [S, T, D] -> [S, ...]. The states themselves, unless an attention projects them."""

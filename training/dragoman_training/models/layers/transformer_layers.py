@@ -36,7 +36,7 @@ ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
 
 
 class Residual(nn.Module):
-    """What stands around a sublayer: the residual connection, layer normalisation and dropout.
+    """What surrounds a sublayer: the residual connection, layer normalisation and dropout.
 
     `post` normalises the sum (Vaswani et al. 2017, section 3.1), `pre` what goes into the sublayer, which
     trains without a long warm-up (Xiong et al. 2020).
@@ -56,6 +56,10 @@ class Residual(nn.Module):
         """What stands behind the sublayer."""
         total = x + self.dropout(change)
         return total if self.is_pre else self.norm(total)
+
+    def wrap(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """A sublayer that returns nothing but its change, with all that surrounds it."""
+        return self.after(x, sublayer(self.before(x)))
 
 
 class FeedForward(nn.Module):
@@ -87,10 +91,8 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = Residual(width, norm, dropout)
 
     def forward(self, x_STD: Tensor, mask_ST: Tensor) -> Tensor:
-        around = self.attention_residual
-        x_STD = around.after(x_STD, self.attention(around.before(x_STD), mask_ST))
-        around = self.feed_forward_residual
-        return around.after(x_STD, self.feed_forward(around.before(x_STD)))
+        x_STD = self.attention_residual.wrap(x_STD, lambda x: self.attention(x, mask_ST))
+        return self.feed_forward_residual.wrap(x_STD, self.feed_forward)
 
 
 class DecoderLayer(nn.Module):
@@ -121,25 +123,22 @@ class DecoderLayer(nn.Module):
 
     def forward(self, x_SUD: Tensor, keys_SHTA: Tensor, values_SHTA: Tensor, mask_ST: Tensor) -> Tensor:
         """All target positions at once."""
-        x_SUD = self._after_past(x_SUD)
-        around = self.cross_residual
-        change = self.cross_attention.context(around.before(x_SUD), keys_SHTA, values_SHTA, mask_ST)
-        x_SUD = around.after(x_SUD, change)
-        around = self.feed_forward_residual
-        return around.after(x_SUD, self.feed_forward(around.before(x_SUD)))
+        x_SUD = self.cross_residual.wrap(
+            self._after_past(x_SUD),
+            lambda x: self.cross_attention.context(x, keys_SHTA, values_SHTA, mask_ST),
+        )
+        return self.feed_forward_residual.wrap(x_SUD, self.feed_forward)
 
     def look(
         self, x_SUD: Tensor, keys_SHTA: Tensor, values_SHTA: Tensor, mask_ST: Tensor
     ) -> tuple[Tensor, Tensor]:
         """All target positions at once, and the weights of every head over the source, [S, H, U, T]."""
         x_SUD = self._after_past(x_SUD)
-        around = self.cross_residual
+        residual = self.cross_residual
         change, weights_SHUT = self.cross_attention.by_head(
-            around.before(x_SUD), keys_SHTA, values_SHTA, mask_ST
+            residual.before(x_SUD), keys_SHTA, values_SHTA, mask_ST
         )
-        x_SUD = around.after(x_SUD, change)
-        around = self.feed_forward_residual
-        return around.after(x_SUD, self.feed_forward(around.before(x_SUD))), weights_SHUT
+        return self.feed_forward_residual.wrap(residual.after(x_SUD, change), self.feed_forward), weights_SHUT
 
     def step(
         self,
@@ -154,23 +153,21 @@ class DecoderLayer(nn.Module):
         The past is keys and values of self-attention, [R, H, U, A] each, with a mask of those that count, or
         an SSRU's state, [R, D], without.
         """
-        around = self.self_residual
+        residual = self.self_residual
         if past_mask_RN is None:
-            change, *new = self.ssru.step(around.before(x_SKD), *past)
+            change, *new = self.ssru.step(residual.before(x_SKD), *past)
         else:
             keys, values = past
-            change, *new = self.self_attention.step(around.before(x_SKD), keys, values, past_mask_RN)
-        x_SKD = around.after(x_SKD, change)
-        around = self.cross_residual
-        change, weights_SHKT = self.cross_attention.by_head(around.before(x_SKD), *memory, mask_ST)
-        x_SKD = around.after(x_SKD, change)
-        around = self.feed_forward_residual
-        return around.after(x_SKD, self.feed_forward(around.before(x_SKD))), weights_SHKT, tuple(new)
+            change, *new = self.self_attention.step(residual.before(x_SKD), keys, values, past_mask_RN)
+        x_SKD = residual.after(x_SKD, change)
+        residual = self.cross_residual
+        change, weights_SHKT = self.cross_attention.by_head(residual.before(x_SKD), *memory, mask_ST)
+        x_SKD = residual.after(x_SKD, change)
+        return self.feed_forward_residual.wrap(x_SKD, self.feed_forward), weights_SHKT, tuple(new)
 
     def _after_past(self, x_SUD: Tensor) -> Tensor:
         past = self.ssru if self.is_recurrent else self.self_attention
-        around = self.self_residual
-        return around.after(x_SUD, past.causal(around.before(x_SUD)))
+        return self.self_residual.wrap(x_SUD, past.causal)
 
 
 class Positions(nn.Module):
