@@ -241,7 +241,7 @@ def test_names_numbers_and_prices_are_the_same_on_both_sides(out: Path) -> None:
 
 
 def test_the_form_of_address_is_marked_where_it_is_sure() -> None:
-    from dragoman_training.corpora.tags import FORMAL, INFORMAL, formality
+    from dragoman_training.corpora.writing import FORMAL, INFORMAL, formality
 
     assert formality("Select the row.", "Wählen Sie die Zeile aus.") == FORMAL
     assert formality("Do you know?", "Weißt du es?") == INFORMAL

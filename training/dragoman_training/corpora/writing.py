@@ -1,6 +1,10 @@
-"""The files of one direction: text to train on, validate on and measure with, samples, and the report."""
+"""The files of one direction: text to train on, validate on and measure with, samples, and the report.
+
+A source may begin with a tag: its German side says "du", or "Sie", or is a machine's.
+"""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from heapq import nsmallest
@@ -9,11 +13,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from dragoman_training.corpora import dictionary, held_out, variants
+from dragoman_training.corpora import dictionary, variants
 from dragoman_training.corpora.cleaning import Pair, num_words
-from dragoman_training.corpora.prepared import Kept, Prepared
+from dragoman_training.corpora.prepared import Kept, Prepared, references
 from dragoman_training.corpora.sources import sources
-from dragoman_training.corpora.tags import MACHINE, formality
 from dragoman_training.corpora.words import draw
 from dragoman_training.data.files import read_lines
 
@@ -165,7 +168,7 @@ def tagged(kind: str, text: str, translation: str, target: str) -> str:
 
 def write_held_out(prepared: Prepared, folder: Path, source: str, target: str, *, into_english: bool) -> int:
     """Writes the strings to measure with and the pairs to validate on; returns how many strings there are."""
-    strings = held_out.references(prepared.strings, into_english=into_english)
+    strings = references(prepared.strings, into_english=into_english)
     _write_lines(
         folder / "ui-heldout.tsv",
         ("\t".join((text, *dict.fromkeys(strings[text]))) for text in sorted(strings)),
@@ -207,3 +210,26 @@ def as_text(result: dict[str, Any]) -> str:
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{line}\n" for line in lines)
+
+
+FORMAL = "\ue000"
+INFORMAL = "\ue001"
+MACHINE = "\ue002"
+"""What a source begins with, before a space, that is translated formally, informally, or that a machine wrote
+(Caswell et al. 2019): characters for private use, which `vocabulary.tags` makes pieces of their own."""
+
+_INFORMAL = re.compile(r"\b(?:[Dd]u|[Dd]ich|[Dd]ir|[Dd]ein(?:e[nmrs]?)?|[Ee]uch|[Ee]uer|[Ee]ure[nmrs]?)\b")
+_FORMAL_WITHIN = re.compile(r"[\w,;)\"“’'–-] (?:Sie|Ihnen|Ihr(?:e[nmrs]?)?)\b")
+_FORMAL = re.compile(r"\b(?:Sie|Ihnen|Ihr(?:e[nmrs]?)?)\b")
+_YOU = re.compile(r"\b(?:you|your|yours|yourself|yourselves)\b", re.IGNORECASE)
+_OTHERS = re.compile(r"\b(?:she|her|hers|they|them|their|theirs|it|its|he|his)\b", re.IGNORECASE)
+
+
+def formality(english: str, german: str) -> str | None:
+    """The tag of the form of address, or None where there is none, both, or it is not sure."""
+    informal = bool(_INFORMAL.search(german))
+    formal = bool(_FORMAL_WITHIN.search(german))
+    if not formal and not informal and _YOU.search(english) and not _OTHERS.search(english):
+        # At the beginning of a sentence "Sie" may be "she" or "they".
+        formal = bool(_FORMAL.search(german))
+    return None if formal == informal else FORMAL if formal else INFORMAL

@@ -12,8 +12,13 @@ from dragoman_training.alignment.cli import whole_numbers
 from dragoman_training.alignment.links import METHODS, Method
 from dragoman_training.alignment.training import CHAIN
 from dragoman_training.classics.smt.decoder import FEATURES, SearchOptions, Weights, parse_weights
-from dragoman_training.classics.smt.system import System, load_system, save_system
-from dragoman_training.classics.smt.training import SystemOptions, train_system
+from dragoman_training.classics.smt.system import (
+    System,
+    SystemOptions,
+    load_system,
+    save_system,
+    train_system,
+)
 from dragoman_training.classics.smt.tuning import bootstrap, tune_system
 from dragoman_training.data.files import read_lines, read_pairs
 from dragoman_training.saved_folder import check_free

@@ -16,8 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dragoman_training.classics.smt.decoder import Weights
-from dragoman_training.classics.smt.system import System
-from dragoman_training.classics.smt.training import Say
+from dragoman_training.classics.smt.system import Say, System
 
 Numbers = NDArray[np.float64]
 Counts = NDArray[np.float64]
