@@ -20,15 +20,7 @@ from tests.training.equations.plain_loops import (
     weighted_sum,
     weights_of,
 )
-from tests.training.equations.tiny_pairs import (
-    SOURCES,
-    TARGETS,
-    TOLERANCE,
-    assert_attention,
-    assert_features,
-    compute,
-    model_of,
-)
+from tests.training.equations.tiny_pairs import TOLERANCE, assert_follows, model_of
 
 from dragoman_training.models import Bahdanau, BahdanauConfig
 
@@ -65,10 +57,7 @@ def follow(model: Bahdanau, source: list[int], target: list[int]) -> tuple[list[
 def test_decoder_follows_the_equations_of_bahdanau(cell: Literal["gru", "lstm"], encoder_layers: int) -> None:
     model = model_of(replace(CONFIG, cell=cell, encoder_layers=encoder_layers))
     assert isinstance(model, Bahdanau)
-    followed = [follow(model, *pair) for pair in zip(SOURCES, TARGETS, strict=True)]
-    found = compute(model)
-    assert_features(found, [readouts for readouts, _ in followed])
-    assert_attention(found, [looked for _, looked in followed])
+    assert_follows(model, lambda *pair: follow(model, *pair))
 
 
 def test_logits_are_products_with_the_tied_embedding_but_for_what_is_never_produced() -> None:

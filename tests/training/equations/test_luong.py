@@ -20,14 +20,7 @@ from tests.training.equations.plain_loops import (
     weighted_sum,
     weights_of,
 )
-from tests.training.equations.tiny_pairs import (
-    SOURCES,
-    TARGETS,
-    assert_attention,
-    assert_features,
-    compute,
-    model_of,
-)
+from tests.training.equations.tiny_pairs import assert_follows, model_of
 
 from dragoman_training.models import Luong, LuongConfig
 from dragoman_training.models.luong import Score
@@ -96,7 +89,4 @@ def test_decoder_follows_the_equations_of_luong(score: Score, attention: str, in
         weights_T = align(weights, config, state_H, states_TM, t)
         return weighted_sum(weights_T, states_TM), weights_T
 
-    followed = [follow(model, config, *pair, look) for pair in zip(SOURCES, TARGETS, strict=True)]
-    found = compute(model)
-    assert_features(found, [attentional for attentional, _ in followed])
-    assert_attention(found, [looked for _, looked in followed])
+    assert_follows(model, lambda *pair: follow(model, config, *pair, look))

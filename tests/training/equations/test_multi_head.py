@@ -10,14 +10,7 @@ import numpy as np
 import pytest
 from tests.training.equations.attentional_loops import follow
 from tests.training.equations.plain_loops import Vector, softmax, weighted_sum, weights_of
-from tests.training.equations.tiny_pairs import (
-    SOURCES,
-    TARGETS,
-    assert_attention,
-    assert_features,
-    compute,
-    model_of,
-)
+from tests.training.equations.tiny_pairs import assert_follows, model_of
 
 from dragoman_training.models import MultiHead, MultiHeadConfig
 
@@ -43,7 +36,4 @@ def test_each_head_attends_in_projections_of_its_own(heads: int) -> None:
             weights_T += of_head_T / heads
         return np.concatenate(contexts_A), weights_T
 
-    followed = [follow(model, config, *pair, look) for pair in zip(SOURCES, TARGETS, strict=True)]
-    found = compute(model)
-    assert_features(found, [attentional for attentional, _ in followed])
-    assert_attention(found, [looked for _, looked in followed])
+    assert_follows(model, lambda *pair: follow(model, config, *pair, look))

@@ -18,14 +18,7 @@ from tests.training.equations.plain_loops import (
     weighted_sum,
     weights_of,
 )
-from tests.training.equations.tiny_pairs import (
-    SOURCES,
-    TARGETS,
-    assert_attention,
-    assert_features,
-    compute,
-    model_of,
-)
+from tests.training.equations.tiny_pairs import SOURCES, assert_follows, model_of
 
 from dragoman_training.data.batching import pad_ids
 from dragoman_training.models import Structured, StructuredConfig
@@ -57,10 +50,7 @@ def test_decoder_attends_over_the_annotation_vectors() -> None:
         weights_N = softmax([state_H @ linear(weights, "attention.key", vector) for vector in vectors_NM])
         return weighted_sum(weights_N, vectors_NM), weighted_sum(weights_N, annotation_NT)
 
-    followed = [follow(model, CONFIG, *pair, look) for pair in zip(SOURCES, TARGETS, strict=True)]
-    found = compute(model)
-    assert_features(found, [attentional for attentional, _ in followed])
-    assert_attention(found, [looked for _, looked in followed])
+    assert_follows(model, lambda *pair: follow(model, CONFIG, *pair, look))
 
 
 @torch.inference_mode()

@@ -10,14 +10,7 @@ from typing import Literal
 import numpy as np
 import pytest
 from tests.training.equations.plain_loops import Vector, Weights, linear, softmax, weighted_sum, weights_of
-from tests.training.equations.tiny_pairs import (
-    SOURCES,
-    TARGETS,
-    assert_attention,
-    assert_features,
-    compute,
-    model_of,
-)
+from tests.training.equations.tiny_pairs import assert_follows, model_of
 
 from dragoman_training.models import Transformer, TransformerConfig
 
@@ -154,7 +147,4 @@ def test_layers_follow_the_equations_of_the_transformer(
     model = model_of(config)
     assert isinstance(model, Transformer)
     equations = Equations(weights_of(model), config)
-    followed = [equations.follow(*pair) for pair in zip(SOURCES, TARGETS, strict=True)]
-    found = compute(model)
-    assert_features(found, [features for features, _ in followed])
-    assert_attention(found, [looked for _, looked in followed])
+    assert_follows(model, lambda *pair: equations.follow(*pair))

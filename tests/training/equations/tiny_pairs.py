@@ -3,6 +3,7 @@
 Shapes: S sentences, U target positions, T source positions, E width of features.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,3 +75,13 @@ def assert_attention(found: Computed, expected_SUT: list[list[np.ndarray]]) -> N
         np.testing.assert_allclose(found_UT[:, :length], expected_UT, rtol=0, atol=TOLERANCE)
         assert not found_UT[:, :length][np.equal(expected_UT, 0)].any()
         assert not found_UT[:, length:].any()
+
+
+def assert_follows(
+    model: Seq2Seq, follow: Callable[[list[int], list[int]], tuple[list[np.ndarray], list[np.ndarray]]]
+) -> None:
+    """Features and attention are those that plain loops give for each pair."""
+    found = compute(model)
+    features, attention = zip(*map(follow, SOURCES, TARGETS), strict=True)
+    assert_features(found, list(features))
+    assert_attention(found, list(attention))

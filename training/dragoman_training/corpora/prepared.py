@@ -1,4 +1,4 @@
-"""The corpora of a pair of languages, read and cleaned once for both directions, and what is held out of them.
+"""The corpora of a pair of languages, read and cleaned once for both directions; and texts that are held out.
 
 No training pair may have a text of a test set, nor the interface strings and pairs that are held out.
 """
