@@ -107,13 +107,7 @@ def search(
                     stack = num_covered + end - start
                     if score_H[old] + options.bound_O[option] + rest <= worst[stack]:
                         continue  # Hardly ever would its first word save it.
-                    state, log = number_H8[old, STATE], 0.0
-                    for word in range(options.word_first_O[option], options.word_first_O[option + 1]):
-                        step, state = advance(model, state, options.word_W[word])
-                        log += step
-                    if new_gap == num_words:
-                        step, state = advance(model, state, model.num_words + 1)
-                        log += step
+                    log, state = _say(options, option, model, number_H8[old, STATE], new_gap == num_words)
                     score = score_H[old] + options.score_O[option] + language_weight * log
                     total = score + rest
                     score -= distortion_weight * abs(start - last_end)
@@ -121,38 +115,67 @@ def search(
                         continue
                     if num_hypotheses == len(number_H8):
                         number_H8, score_H, total_H = _grown(number_H8), _grown(score_H), _grown(total_H)
-                    new = num_hypotheses
                     # Where nothing is left to do, how it ended means nothing.
                     at_end = end if new_gap < num_words else num_words
+                    new = num_hypotheses
                     number_H8[new] = (old, option, new_gap, new_mask, at_end, state, NOTHING, NOTHING)
                     score_H[new], total_H[new] = score, total
                     num_hypotheses += 1
                     key = (np.int64(new_gap), np.int64(new_mask), np.int64(at_end), np.int64(state))
-                    rival = best_of[key] if key in best_of else np.int64(NOTHING)
-                    if rival == NOTHING or number_H8[rival, PLACE] == NOTHING:
-                        # One that was pruned is worse than this: its stack has only become better since.
-                        number_H8[new, ALTERNATIVE] = rival
-                        best_of[key] = np.int64(new)
+                    if _recombine(number_H8, score_H, best_of, key, stacks[stack], new):
                         if counts[stack] == stacks.shape[1]:
                             _prune(stacks, counts, worst, stack, stack_size, number_H8, total_H)
                         stacks[stack, counts[stack]] = new
                         number_H8[new, PLACE] = counts[stack]
                         counts[stack] += 1
-                    elif score > score_H[rival]:
-                        number_H8[new, ALTERNATIVE] = rival
-                        best_of[key] = np.int64(new)
-                        number_H8[new, PLACE] = number_H8[rival, PLACE]
-                        stacks[stack, number_H8[rival, PLACE]] = new
-                        number_H8[rival, PLACE] = NOTHING
-                    else:
-                        number_H8[new, ALTERNATIVE] = number_H8[rival, ALTERNATIVE]
-                        number_H8[rival, ALTERNATIVE] = new
     best = NOTHING
     for place in range(counts[num_words]):
         one = stacks[num_words, place]
         if best == NOTHING or score_H[one] > score_H[best]:
             best = one
     return Graph(number_H8[:num_hypotheses], score_H[:num_hypotheses], best)
+
+
+@njit(cache=True, nogil=True)
+def _say(options: Options, option: int, model: LanguageModel, state: int, is_last: bool) -> tuple[float, int]:
+    """The log-probability of an option's words, and of the end behind the last, and the state behind them."""
+    log = 0.0
+    for word in range(options.word_first_O[option], options.word_first_O[option + 1]):
+        step, state = advance(model, state, options.word_W[word])
+        log += step
+    if is_last:
+        step, state = advance(model, state, model.num_words + 1)
+        log += step
+    return log, state
+
+
+@njit(cache=True, nogil=True)
+def _recombine(
+    number_H8: NDArray[np.int64],
+    score_H: Scores,
+    best_of: dict[tuple[int, int, int, int], int],
+    key: tuple[int, int, int, int],
+    stack: NDArray[np.int64],
+    new: int,
+) -> bool:
+    """Recombines a hypothesis with those that nothing later can tell apart; whether it needs a new place.
+
+    The better of two has the place in the stack, the other is its alternative.
+    """
+    rival = best_of[key] if key in best_of else np.int64(NOTHING)
+    # One that was pruned is worse than this: its stack has only become better since.
+    is_first = rival == NOTHING or number_H8[rival, PLACE] == NOTHING
+    if is_first or score_H[new] > score_H[rival]:
+        number_H8[new, ALTERNATIVE] = rival
+        best_of[key] = np.int64(new)
+        if not is_first:
+            number_H8[new, PLACE] = number_H8[rival, PLACE]
+            stack[number_H8[rival, PLACE]] = new
+            number_H8[rival, PLACE] = NOTHING
+    else:
+        number_H8[new, ALTERNATIVE] = number_H8[rival, ALTERNATIVE]
+        number_H8[rival, ALTERNATIVE] = new
+    return is_first
 
 
 @njit(cache=True, nogil=True)
