@@ -17,7 +17,7 @@ from dragoman_export.int8.graph import SMALLEST_MAXIMUM
 from dragoman_export.int8.weights import LARGEST as LARGEST_WEIGHT_CODE
 from dragoman_export.reference.model import Array, Arrays
 from dragoman_training.models import Seq2Seq, Tensors
-from dragoman_training.models.layers.output import OutputLayer
+from dragoman_training.models.layers.embedding import OutputLayer
 
 
 class TorchReference:

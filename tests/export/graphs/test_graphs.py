@@ -18,7 +18,7 @@ from dragoman_training.models import (
     TransformerConfig,
     build_model,
 )
-from dragoman_training.models.seq2seq import VocabularyShape
+from dragoman_training.models.layers.embedding import VocabularyShape
 
 FEW = {(1, 1), (1, 100), (2, 2), (7, 17), (64, 1), (64, 100)}
 """Sentences and source positions: each number of either, and the extremes of both."""

@@ -42,10 +42,11 @@ from dragoman_training.recipe.settings import Recipe, TrainingConfig
         ({"target_language": "en"}, "", "Ich mag die Berge.", "whose target side is in another language"),
     ],
 )
-def test_a_pair_is_left_out_for_a_reason(
+def test_a_pair_is_left_out_for_a_reason_that_is_reported(
     settings: dict[str, Any], source: str, target: str, reason: str | None
 ) -> None:
     assert reasons_to_leave_out([source], [target], FilterConfig(**settings)) == [reason]
+    assert not reason or show_left_out({reason: 1_200}) == f"1,200 {reason}"
 
 
 def test_of_equal_pairs_the_first_is_used() -> None:

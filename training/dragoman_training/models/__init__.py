@@ -2,10 +2,11 @@
 
 from dragoman_training.models.bahdanau import Bahdanau, BahdanauConfig
 from dragoman_training.models.language_model import LanguageModel, LanguageModelConfig
+from dragoman_training.models.layers.embedding import VocabularyShape
 from dragoman_training.models.luong import Luong, LuongConfig
 from dragoman_training.models.multi_head import MultiHead, MultiHeadConfig
 from dragoman_training.models.plain import Plain, PlainConfig
-from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape
+from dragoman_training.models.seq2seq import Seq2Seq, Tensors
 from dragoman_training.models.structured import Structured, StructuredConfig
 from dragoman_training.models.transformer import Transformer, TransformerConfig
 

@@ -13,10 +13,9 @@ from torch import Tensor, nn
 
 from dragoman_training.checks import require_at_least, require_positive, require_share
 from dragoman_training.models.layers.attention import AdditiveAttention
-from dragoman_training.models.layers.embedding import embeddings
-from dragoman_training.models.layers.output import OutputLayer
+from dragoman_training.models.layers.embedding import OutputLayer, VocabularyShape, embeddings
 from dragoman_training.models.layers.recurrent import BidirectionalEncoder, Cell, GRUCell, LSTMCell
-from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape, source_mask
+from dragoman_training.models.seq2seq import Seq2Seq, Tensors, source_mask
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,8 @@ from functools import reduce
 import torch
 from torch import Tensor, nn
 
-from dragoman_training.models.layers.output import OutputLayer
-from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape
+from dragoman_training.models.layers.embedding import OutputLayer, VocabularyShape
+from dragoman_training.models.seq2seq import Seq2Seq, Tensors
 
 
 class Ensemble(Seq2Seq):

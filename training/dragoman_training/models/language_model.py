@@ -13,10 +13,10 @@ from torch.nn import functional
 
 from dragoman_training.checks import require_at_least, require_positive, require_share
 from dragoman_training.models.layers.continuing_attention import Beginning, ContinuingAttention, OwnPast
-from dragoman_training.models.layers.output import OutputLayer
+from dragoman_training.models.layers.embedding import OutputLayer, VocabularyShape
 from dragoman_training.models.layers.stacked import ForwardLayer, StackedRecurrent
 from dragoman_training.models.layers.window import sentence_length
-from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape, source_mask
+from dragoman_training.models.seq2seq import Seq2Seq, Tensors, source_mask
 
 
 @dataclass(frozen=True, kw_only=True)

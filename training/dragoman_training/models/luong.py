@@ -18,8 +18,9 @@ from dragoman_training.models.layers.attention import (
     GeneralAttention,
     ScaledDotAttention,
 )
+from dragoman_training.models.layers.embedding import VocabularyShape
 from dragoman_training.models.layers.window import MonotonicWindow, PredictedWindow, Window
-from dragoman_training.models.seq2seq import Tensors, VocabularyShape
+from dragoman_training.models.seq2seq import Tensors
 
 Score = Literal["dot", "general", "concat", "scaled_dot"]
 

@@ -10,15 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from dragoman_training.checks import require_at_least, require_positive, require_share
-from dragoman_training.models.layers.embedding import embeddings, fold_scale
-from dragoman_training.models.layers.output import OutputLayer
+from dragoman_training.models.layers.embedding import OutputLayer, VocabularyShape, embeddings, fold_scale
 from dragoman_training.models.layers.stacked import (
     ForwardEncoder,
     ForwardLayer,
     StackedCell,
     StackedRecurrent,
 )
-from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape, source_mask
+from dragoman_training.models.seq2seq import Seq2Seq, Tensors, source_mask
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,31 +4,14 @@ Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positio
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from dragoman_training.models.layers.output import OutputLayer
+from dragoman_training.models.layers.embedding import OutputLayer
 
 Tensors = dict[str, Tensor]
-
-
-@dataclass(frozen=True, kw_only=True)
-class VocabularyShape:
-    """What a model must know of the two vocabularies."""
-
-    source_size: int
-    """Number of source pieces."""
-    target_size: int
-    """Number of target pieces."""
-    shared: bool
-    """Whether both sides use one vocabulary, and so one embedding."""
-    bos: int
-    """Target id that begins every sentence."""
-    never_produced: tuple[int, ...]
-    """Target ids that no translation holds, such as that one."""
 
 
 class Seq2Seq(nn.Module, ABC):

@@ -16,7 +16,8 @@ from torch.nn import functional
 from dragoman_training.checks import require_at_least
 from dragoman_training.models.attentional import AttentionalConfig, AttentionalLSTM
 from dragoman_training.models.layers.attention import DotAttention, GeneralAttention
-from dragoman_training.models.seq2seq import Tensors, VocabularyShape
+from dragoman_training.models.layers.embedding import VocabularyShape
+from dragoman_training.models.seq2seq import Tensors
 
 
 @dataclass(frozen=True, kw_only=True)

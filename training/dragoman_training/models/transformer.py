@@ -13,8 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman_training.checks import require_at_least, require_share
-from dragoman_training.models.layers.embedding import embeddings
-from dragoman_training.models.layers.output import OutputLayer
+from dragoman_training.models.layers.embedding import OutputLayer, VocabularyShape, embeddings
 from dragoman_training.models.layers.transformer_layers import (
     Activation,
     DecoderLayer,
@@ -23,7 +22,7 @@ from dragoman_training.models.layers.transformer_layers import (
     Past,
     Positions,
 )
-from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape, source_mask
+from dragoman_training.models.seq2seq import Seq2Seq, Tensors, source_mask
 
 
 @dataclass(frozen=True, kw_only=True)
