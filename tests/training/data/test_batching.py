@@ -59,8 +59,8 @@ def test_inputs_begin_with_bos_and_outputs_end_with_eos(corpus: Corpus, tokenize
 def test_pairs_with_a_side_too_long_are_left_out_and_counted(corpus: Corpus, tokenizer: Tokenizer) -> None:
     everything = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
     short = Pairs(corpus, tokenizer, tokenizer, max_tokens=12)
-    assert 0 < short.num_left_out < 300
-    assert len(short) + short.num_left_out == len(everything)
+    assert 0 < short.left_out["too long"] < 300
+    assert len(short) + short.left_out["too long"] == len(everything)
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])

@@ -97,7 +97,7 @@ def assert_same(one: TokenizedCorpus, other: TokenizedCorpus) -> None:
         assert [ours[n].tolist() for n in range(len(ours))] == [
             theirs[n].tolist() for n in range(len(theirs))
         ]
-        assert ours.lengths().tolist() == theirs.lengths().tolist()
+        assert ours.length_S.tolist() == theirs.length_S.tolist()
     assert np.array_equal(one.mark_P, other.mark_P)
     for name in ("num_read", "fingerprint", "num_unknown", "num_copies"):
         assert getattr(one, name) == getattr(other, name), name

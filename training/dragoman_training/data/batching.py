@@ -17,7 +17,7 @@ from dragoman_training.data.corpus import Corpus
 from dragoman_training.data.shuffle import Shuffler
 from dragoman_training.data.subword_sampler import SubwordSampler
 from dragoman_training.data.token_ids import Learn, TokenIds, flatten, joined, link_blocks
-from dragoman_training.data.tokenized_corpus import ONE_SIDED, TOO_LONG, TokenizedCorpus, count_seen
+from dragoman_training.data.tokenized_corpus import TokenizedCorpus, count_seen
 from dragoman_training.data.tokenizing import tokenize
 
 
@@ -77,40 +77,16 @@ class Pairs:
         self._samplers = samplers
         if isinstance(corpus, Corpus):
             corpus = tokenize(corpus, self._tokenizers, max_tokens=max_tokens)
-        self._tokenized = corpus
+        self.corpus = corpus
+        """What was tokenized, with what is known of it."""
         self._sides = corpus.sides
         self.left_out = {reason: number for reason, number in corpus.left_out.items() if number}
         self._links = corpus.links
 
-    @property
-    def num_read(self) -> int:
-        """Pairs that had both sides, those left out included."""
-        return self._tokenized.num_read
-
-    @property
-    def num_left_out(self) -> int:
-        """Those with a side of too many tokens."""
-        return self.left_out.get(TOO_LONG, 0)
-
-    @property
-    def num_one_sided(self) -> int:
-        """Those with an empty side."""
-        return self.left_out.get(ONE_SIDED, 0)
-
-    @property
-    def num_copies(self) -> int:
-        """Those that have the same text on both sides, and are used."""
-        return self._tokenized.num_copies
-
-    @property
-    def fingerprint(self) -> str:
-        """The fingerprint of the pairs that had both sides."""
-        return self._tokenized.fingerprint
-
     def count_seen(self, corpus: Corpus) -> int:
         """How many of the corpus' pairs are among these."""
         pairs = list(zip(corpus.sources, corpus.targets, strict=True))
-        return count_seen(pairs, self._tokenized.mark_P)
+        return count_seen(pairs, self.corpus.mark_P)
 
     @property
     def is_guided(self) -> bool:
@@ -133,12 +109,10 @@ class Pairs:
         generator = random.Random(seed)
         if not any(self._samplers):
             return
-        assert self._tokenized.texts is not None
+        assert self.corpus.texts is not None
         source, target = (
             side if sampler is None else self._sample(side, fixed, sampler, generator)
-            for side, fixed, sampler in zip(
-                self._tokenized.sides, self._tokenized.texts, self._samplers, strict=True
-            )
+            for side, fixed, sampler in zip(self.corpus.sides, self.corpus.texts, self._samplers, strict=True)
         )
         self._sides = (source, target)
 
@@ -159,7 +133,7 @@ class Pairs:
         """The share of source and of target tokens that the vocabulary does not know."""
         source, target = (
             num_unknown / max(len(side.ids_N), 1)
-            for num_unknown, side in zip(self._tokenized.num_unknown, self._tokenized.sides, strict=True)
+            for num_unknown, side in zip(self.corpus.num_unknown, self.corpus.sides, strict=True)
         )
         return source, target
 
@@ -172,9 +146,9 @@ class Pairs:
         It also decides which pairs come of a part whose weight is no whole number. None keeps the order of
         lengths, and all pairs.
         """
-        source_length_P, target_length_P = (side.lengths() for side in self._sides)
+        source_length_P, target_length_P = (side.length_S for side in self._sides)
         shuffler = None if seed is None else Shuffler(seed)
-        shares = self._tokenized.shares
+        shares = self.corpus.shares
         numbers_N = None
         if shuffler and any(share.weight != 1 for share in shares):
             numbers_N = draw_pairs([(share.num_pairs, share.weight) for share in shares], shuffler)
@@ -230,9 +204,9 @@ def warnings_about(pairs: Pairs, valid: Corpus) -> list[str]:
             f"{seen:,} of {len(valid):,} validation pairs are training pairs too: on them is measured how "
             "well they were learnt by heart"
         )
-    if pairs.num_copies > len(pairs) / 2:
+    if pairs.corpus.num_copies > len(pairs) / 2:
         warnings.append(
-            f"{pairs.num_copies:,} of {len(pairs):,} training pairs have the same text on both sides"
+            f"{pairs.corpus.num_copies:,} of {len(pairs):,} training pairs have the same text on both sides"
         )
     for side, share in zip(("source", "target"), pairs.unknown_shares(), strict=True):
         if share > KNOWN_SHARE:

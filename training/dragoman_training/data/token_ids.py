@@ -36,10 +36,6 @@ class TokenIds:
         begin = int(self.begin_S[number])
         return self.ids_N[begin : begin + int(self.length_S[number])]
 
-    def lengths(self) -> Numbers:
-        """How many tokens each sentence has: [S]."""
-        return self.length_S
-
 
 def id_type(vocabulary_size: int) -> np.dtype[Any]:
     """The smallest type that holds the vocabulary's ids."""

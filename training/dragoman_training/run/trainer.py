@@ -19,7 +19,7 @@ from dragoman_training.data.batch_plan import BatchPlan
 from dragoman_training.data.batching import Pairs, warnings_about
 from dragoman_training.data.corpus import Corpus, CorpusError, spread
 from dragoman_training.data.subword_sampler import make_samplers
-from dragoman_training.data.tokenized_corpus import ONE_SIDED, TokenizedCorpus, show_left_out
+from dragoman_training.data.tokenized_corpus import ONE_SIDED, TOO_LONG, TokenizedCorpus, show_left_out
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.device import choose_dtype, precision_of
 from dragoman_training.models import build_model
@@ -95,8 +95,8 @@ class Trainer:
             raise CorpusError(_nothing_left(self._train, recipe))
         self.progress.num_pairs = len(self._train)
         self.progress.left_out = self._train.left_out
-        self.progress.corpus = self._train.fingerprint
-        processes.check_alike("training pairs", self._train.fingerprint)
+        self.progress.corpus = self._train.corpus.fingerprint
+        processes.check_alike("training pairs", self._train.corpus.fingerprint)
         if recipe.guided_alignment.weight and not self._train.is_guided:
             self._train.guide(load_linker(), max_pairs=recipe.guided_alignment.max_pairs)
         self._valid_corpus = spread(valid, config.validate_sentences)
@@ -426,11 +426,11 @@ class Trainer:
 def _nothing_left(pairs: Pairs, recipe: Recipe) -> str:
     """Why there is no pair to train on."""
     reason = "the vocabulary's normalization leaves"
-    if pairs.num_left_out:
+    if TOO_LONG in pairs.left_out:
         reason = f"data.max_tokens is {recipe.data.max_tokens}, which leaves"
     elif set(pairs.left_out) - {ONE_SIDED}:
         reason = f"the recipe's filter ({show_left_out(pairs.left_out)}) leaves"
-    return f"{reason} none of the {pairs.num_read} training pairs"
+    return f"{reason} none of the {pairs.corpus.num_read} training pairs"
 
 
 def _draw(*position: object) -> int:
