@@ -7,9 +7,9 @@ Shapes: K translations of a sentence, S sentences, N translations of all of them
 BLEU: matching n-grams of 1 to 4 words, all n-grams, words of the translation, words of the reference.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 
 from dragoman_training.classics.smt.decoder import Weights
 from dragoman_training.classics.smt.system import Say, System
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.bleu import BLEU
 
 Numbers = NDArray[np.float64]
 Counts = NDArray[np.float64]
@@ -32,27 +35,14 @@ MIN_CHANGE = 0.01
 NUM_SAMPLES = 1000
 
 
-def count_matches(translations: Sequence[str], reference: str) -> Counts:
-    """Words are those of sacreBLEU's tokenizer 13a. [K, 10]"""
-    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+def count_matches(translations: Sequence[str], reference: str, metric: "BLEU | None" = None) -> Counts:
+    """sacreBLEU's counts of each translation; without a metric, of cased words by its 13a. [K, 10]"""
+    from sacrebleu.metrics.bleu import BLEU
 
-    split = Tokenizer13a()  # type: ignore[no-untyped-call]
-    reference_words = split(reference).split()
-    wanted = [Counter(_ngrams(reference_words, size)) for size in range(1, ORDER + 1)]
-    rows = []
-    for translation in translations:
-        words = split(translation).split()
-        matches, totals = [], []
-        for size in range(1, ORDER + 1):
-            there = Counter(_ngrams(words, size))
-            matches.append(sum((there & wanted[size - 1]).values()))
-            totals.append(max(0, len(words) - size + 1))
-        rows.append([*matches, *totals, len(words), len(reference_words)])
+    metric = metric or BLEU(effective_order=True)
+    scores = [metric.sentence_score(translation, [reference]) for translation in translations]
+    rows = [[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores]
     return np.array(rows, np.float64).reshape(-1, 2 * ORDER + 2)
-
-
-def _ngrams(words: list[str], size: int) -> list[tuple[str, ...]]:
-    return [tuple(words[start : start + size]) for start in range(len(words) - size + 1)]
 
 
 @njit(cache=True, nogil=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics.bleu import BLEU
 
+from dragoman_training.classics.smt.tuning import count_matches
 from dragoman_training.run.validation import bleu_tokenizer
 
 RESAMPLES = 1000
@@ -41,13 +42,9 @@ class Scorer:
         metric = BLEU(lowercase=lowercase, tokenize=words, effective_order=True)
         bleu = BLEU(lowercase=lowercase, tokenize=words, references=[list(references)])
         self.signature = str(bleu.get_signature())
-        sentences = [
-            metric.sentence_score(translation, [reference])
-            for translation, reference in zip(translations, references, strict=True)
-        ]
-        self._counts: NDArray[np.int64] = np.array(
-            [[*each.counts, *each.totals, each.sys_len, each.ref_len] for each in sentences], dtype=np.int64
-        )
+        both = zip(translations, references, strict=True)
+        counts = [count_matches([translation], reference, metric) for translation, reference in both]
+        self._counts = np.concatenate(counts).astype(np.int64)
 
     def bleu(self, numbers: Sequence[int]) -> float:
         """The corpus BLEU of some sentences, by their places."""
