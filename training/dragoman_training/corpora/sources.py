@@ -45,7 +45,9 @@ class Source:
 
 @cache
 def _tables() -> dict[str, Any]:
-    return tomllib.loads(files(__package__).joinpath("corpora.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(
+        files("dragoman_training.corpora").joinpath("corpora.toml").read_text(encoding="utf-8")
+    )
 
 
 @cache

@@ -16,7 +16,9 @@ T = TypeVar("T")
 @cache
 def words() -> dict[str, Any]:
     """The tables of `words.toml`, which says what is in them."""
-    return tomllib.loads(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(
+        files("dragoman_training.corpora").joinpath("words.toml").read_text(encoding="utf-8")
+    )
 
 
 @cache

@@ -24,7 +24,7 @@ from dragoman_training.models import (
 from dragoman_training.run.validation import show_perplexity
 
 
-def prose(name: str) -> str:
+def paragraph(name: str) -> str:
     """A paragraph of `prose.toml`."""
     text: str = _prose()[name]
     return text
@@ -32,7 +32,9 @@ def prose(name: str) -> str:
 
 @cache
 def _prose() -> dict[str, str]:
-    return tomllib.loads(files(__package__).joinpath("prose.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(
+        files("dragoman_training.classics.study").joinpath("prose.toml").read_text(encoding="utf-8")
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +124,7 @@ def length_section(
         "## BLEU by length of the source",
         f"![BLEU by words of the source, a line a model]({link})",
         table(header, rows),
-        prose("length"),
+        paragraph("length"),
     ]
     if test_set.joined:
         longest = max(bucket.most for bucket in buckets if not bucket.joined)
@@ -158,7 +160,7 @@ def _fixed_vectors(findings: Sequence[Findings], test_set: StudySet, buckets: Se
     kind = "recurrent model" if recurrent else "model"
     return [
         "### Does a fixed vector break down on long sentences?",
-        prose("shares").format(best=code(reference.label), kind=kind),
+        paragraph("shares").format(best=code(reference.label), kind=kind),
         table(["words", *(bucket.label for bucket in buckets)], rows),
         *(["\n".join(verdicts)] if verdicts else []),
     ]
@@ -204,10 +206,10 @@ def attention_section(findings: Sequence[Findings], test_set: StudySet, links: S
     if not rows:
         return "\n\n".join(parts)
     heads = [(finding.label, finding.head) for finding in findings if finding.head is not None]
-    prose = [prose("sharpness")]
+    prose = [paragraph("sharpness")]
     if heads:
-        prose += [prose("heads"), *(f"{code(label)}: {head.reason}." for label, head in heads)]
-        prose += [prose("of_read")] if any(head.of_input for _, head in heads) else []
+        prose += [paragraph("heads"), *(f"{code(label)}: {head.reason}." for label, head in heads)]
+        prose += [paragraph("of_read")] if any(head.of_input for _, head in heads) else []
     pictures = "In the pictures rows are target pieces, columns source pieces, black is a weight of 1"
     cross = "; a cross is where local-p put the middle of its window."
     parts += [
@@ -239,10 +241,10 @@ def centres_section(findings: Sequence[Findings], link: str | None) -> str:
         rows.append([code(label), *numbers])
     parts = [
         "## What local-p predicts",
-        prose("centres"),
+        paragraph("centres"),
         f"![Predicted centre against the position of the target piece and of what it comes from]({link})",
         table(["model", "window", "pieces", "from local-m's", "last third"], rows),
-        prose("centres_table"),
+        paragraph("centres_table"),
     ]
     rows = [
         [code(label), code(centres.witness), *_witness_numbers(centres)]
@@ -250,9 +252,11 @@ def centres_section(findings: Sequence[Findings], link: str | None) -> str:
         if centres.witness is not None
     ]
     if not rows:
-        return "\n\n".join([*parts, prose("no_witness")])
+        return "\n\n".join([*parts, paragraph("no_witness")])
     header = ["model", "held against", "pieces", "correlation", "distance", "local-m's", "its distance"]
-    return "\n\n".join([*parts, prose("witness"), table(header, rows, words=2), prose("witness_table")])
+    return "\n\n".join(
+        [*parts, paragraph("witness"), table(header, rows, words=2), paragraph("witness_table")]
+    )
 
 
 def _witness_numbers(centres: Centres) -> list[str]:
