@@ -77,10 +77,9 @@ def read_corpus(data: DataConfig, split: str, folder: Path) -> Corpus:
     UTF-8, that have different numbers of lines or no pair at all, and for a data set that can't be loaded.
     """
     parts = parts_of(data, split, folder)
-    if parts or not data.hugging_face:
-        blocks = (pairs_of(block) for part in parts for block in read_blocks(part))
-    else:
-        blocks = iter([_with_both_sides(_hugging_face_pairs(data, split, folder))])
+    blocks: Iterable[Corpus] = (pairs_of(block) for part in parts for block in read_blocks(part))
+    if data.hugging_face and not parts:
+        blocks = [_with_both_sides(_hugging_face_pairs(data, split, folder))]
     counted = "sentence pair" if data.has_source else "sentence"
     return _joined(blocks, f"data: the {split} files hold no {counted}")
 

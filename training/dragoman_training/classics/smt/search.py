@@ -18,6 +18,8 @@ from dragoman_training.alignment.bitext import Ids, Offsets
 from dragoman_training.classics.smt.language_model import LanguageModel, advance
 
 Scores = NDArray[np.float64]
+Key = tuple[np.int64, np.int64, np.int64, np.int64]
+"""What recombined hypotheses share: the first open word, what is covered behind it, the end, the state."""
 NOTHING = -1
 # Columns of a hypothesis' whole numbers:
 BACK, OPTION, GAP, MASK, END, STATE, ALTERNATIVE, PLACE = range(8)
@@ -153,8 +155,8 @@ def _say(options: Options, option: int, model: LanguageModel, state: int, is_las
 def _recombine(
     number_H8: NDArray[np.int64],
     score_H: Scores,
-    best_of: dict[tuple[int, int, int, int], int],
-    key: tuple[int, int, int, int],
+    best_of: dict[Key, np.int64],
+    key: Key,
     stack: NDArray[np.int64],
     new: int,
 ) -> bool:
