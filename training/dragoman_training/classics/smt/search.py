@@ -166,7 +166,7 @@ def _recombine(
     """
     rival = best_of[key] if key in best_of else np.int64(NOTHING)
     # One that was pruned is worse than this: its stack has only become better since.
-    is_first = rival == NOTHING or number_H8[rival, PLACE] == NOTHING
+    is_first: bool = rival == NOTHING or number_H8[rival, PLACE] == NOTHING
     if is_first or score_H[new] > score_H[rival]:
         number_H8[new, ALTERNATIVE] = rival
         best_of[key] = np.int64(new)
