@@ -74,7 +74,7 @@ def glossaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def serving(**config: Any) -> Iterator[Web]:
     """A server as the fields of ServerConfig say."""
     loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
 
     async def start() -> Server:

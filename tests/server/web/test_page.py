@@ -2,19 +2,19 @@
 
 import gzip
 import re
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.server.copying_bundle import MANIFEST, write_bundle
-from tests.server.web.conftest import MODELS, Web, ask, serving
+from tests.server.conftest import ADA
+from tests.server.web.browsing import Page, fresh_page, open_browser
+from tests.server.web.conftest import MODELS, Web, serving
 
 from dragoman_server.config import EngineConfig, RequestLimits
 from dragoman_server.web.apis.page import FILES
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 DOG = "Der Hund schläft im Garten."
 WHO = ("Er", "Sie", "Anna", "Tom", "Maria")
 DOES = ("geht", "kommt", "isst", "ruft", "singt", "lacht")
@@ -45,103 +45,15 @@ def test_nothing_comes_from_elsewhere(web: Web) -> None:
     assert web.get("/", **{"If-None-Match": page.headers["ETag"]}).status == 304
 
 
-class Page:
-    """The page in a browser, as somebody sees it."""
-
-    def __init__(self, browser, url: str) -> None:
-        self.browser = browser
-        self._url = url
-
-    def open(self) -> None:
-        self.browser.get(self._url)
-        self.wait(lambda: self.all("#target option"))
-
-    def wait(self, condition: Callable[[], object]) -> None:
-        from selenium.common.exceptions import StaleElementReferenceException
-        from selenium.webdriver.support.wait import WebDriverWait
-
-        ignored = [StaleElementReferenceException]
-        WebDriverWait(self.browser, 30, 0.1, ignored).until(lambda _: condition())
-
-    def all(self, selector: str) -> list:
-        return self.browser.find_elements("css selector", selector)
-
-    def one(self, selector: str):
-        return self.browser.find_element("css selector", selector)
-
-    def text(self, selector: str) -> str:
-        return self.one(selector).text
-
-    def texts(self, selector: str) -> list[str]:
-        return [each.text for each in self.all(selector)]
-
-    def type(self, text: str) -> None:
-        from selenium.webdriver.common.keys import Keys
-
-        self.one("#text").send_keys(Keys.CONTROL, "a")
-        self.one("#text").send_keys(text or Keys.DELETE)
-
-    def press(self, key: str) -> None:
-        self.browser.switch_to.active_element.send_keys(key)
-
-    def choose(self, selector: str, value: str) -> None:
-        from selenium.webdriver.support.select import Select
-
-        Select(self.one(selector)).select_by_value(value)
-
-    def prefers(self, *languages: str) -> None:
-        """The browser's languages."""
-        user_agent = self.browser.execute_script("return navigator.userAgent")
-        override = {"userAgent": user_agent, "acceptLanguage": ",".join(languages)}
-        self.browser.execute_cdp_cmd("Emulation.setUserAgentOverride", override)
-
-    def is_offline(self, offline: bool) -> None:
-        self.browser.set_network_conditions(offline=offline, latency=0, throughput=1 << 30)
-
-    def drop(self, name: str, content: str) -> None:
-        """As if it were dragged here."""
-        self.browser.execute_script(
-            """const data = new DataTransfer();
-            data.items.add(new File([arguments[1]], arguments[0]));
-            const options = { dataTransfer: data, bubbles: true, cancelable: true };
-            document.getElementById("text").dispatchEvent(new DragEvent("drop", options));""",
-            name,
-            content,
-        )
-
-    def downloaded(self) -> bytes:
-        self.wait(lambda: self.one("#download").is_displayed())
-        return ask(self.one("#download").get_attribute("href")).body
-
-    def complaints(self) -> list[str]:
-        """What the browser has against the page, such as its policy."""
-        return [each["message"] for each in self.browser.get_log("browser")]
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[object]:
-    if CHROMIUM is None or DRIVER is None:
-        pytest.skip("there is no Chromium with its driver: apt-get install chromium chromium-driver")
-    webdriver = pytest.importorskip("selenium.webdriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1100,900"):
-        options.add_argument(argument)
-    # A name as a server has in a network of one's own: without TLS no secure context, as localhost is.
-    options.add_argument("--host-resolver-rules=MAP dragoman.test 127.0.0.1")
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    with open_browser() as browser:
+        yield browser
 
 
 @pytest.fixture
 def page(web: Web, browser) -> Page:
-    page = Page(browser, web.url)
-    page.prefers("en-US", "en")
-    page.open()
-    browser.execute_script("sessionStorage.clear()")
-    page.open()
-    return page
+    return fresh_page(browser, web)
 
 
 def test_it_translates_as_one_types_and_shows_what_comes_from_what(page: Page) -> None:
@@ -150,7 +62,6 @@ def test_it_translates_as_one_types_and_shows_what_comes_from_what(page: Page) -
     page.type(f"{DOG} Мария wohnt dort.")
     page.wait(lambda: page.text("#translation") == "The dog is sleeping in the garden. Мария lives there.")
     assert page.text("#detected").startswith("German")
-    assert page.all("#alternative-list li")
     assert "de-en/1" in page.text("#model")
     assert page.text("#timing").endswith(" ms")
 
@@ -166,7 +77,7 @@ def test_it_translates_as_one_types_and_shows_what_comes_from_what(page: Page) -
     assert "Hund" in lit
     assert page.text("#origin").startswith("dog ← Hund")
     page.one("#text").send_keys(Keys.CONTROL, Keys.HOME)
-    assert page.texts("#translation .is-lit") == ["The"]
+    page.wait(lambda: page.texts("#translation .is-lit") == ["The"])
 
     # The attention: a table of each sentence, with labels and figures.
     page.one("#attention summary").click()
@@ -278,23 +189,192 @@ def test_a_file_is_translated_with_progress_and_fetched(page: Page, web: Web, tm
     page.wait(lambda: "app.en.po" in page.text("#download"))
     assert b'msgstr "The dog is sleeping in the garden."' in page.downloaded()
 
-    page.drop("pets.csv", f"Nr;Satz\n1;{DOG}\n".replace(";", ","))
-    page.one("#columns").send_keys("Satz")
-    page.one("#table button").click()
-    assert page.downloaded().decode() == "Nr,Satz\n1,The dog is sleeping in the garden.\n"
-
     # What is refused says why; what is cancelled is work that nobody does.
     page.drop("big.txt", "x" * 200_000)
-    page.wait(lambda: "--max-http-body-bytes" in page.text("#file-state"))
+    page.wait(lambda: "this server takes 0.1 MiB. Cut it up" in page.text("#file-state"))
     page.drop("book.pdf", "%PDF-1.4")
-    page.wait(lambda: "book.pdf is by its name a document" in page.text("#file-state"))
+    page.wait(lambda: page.text("#file-state").startswith("book.pdf is by its name a document"))
     page.drop("long.txt", "".join(f"{number} Hunde schlafen im Garten.\n" for number in range(3000)))
-    page.wait(lambda: re.match(r"[1-9]\d* of 3000", page.text("#file-state")))
+    page.wait(lambda: re.match(r"[1-9]\d* of 3,000", page.text("#file-state")))
     assert 0 < float(page.one("#file-progress").get_attribute("value")) < 1
     page.one("#file-close").click()
     cancelled = 'dragoman_http_requests_total{route="v1.translateFile",status="499"} 1.0'
     page.wait(lambda: cancelled in web.get("/metrics").body.decode())
     assert [each for each in page.complaints() if "400" not in each] == []
+
+
+def test_the_columns_of_a_table_are_chosen_by_its_first_row(page: Page, tmp_path: Path) -> None:
+    assert {".csv", ".docx", ".xlf"} <= set(page.text("#formats").replace(",", "").split())
+    page.drop("pets.csv", f'Nr;"Satz; lang";"2"""\n1;{DOG};x\n')
+    page.wait(lambda: page.texts("#columns label") == ["Nr", "Satz; lang", '2"'])
+    page.one("#table button").click()
+    page.wait(lambda: page.text("#file-state") == "Choose at least one column.")
+    page.all("#columns input")[1].click()
+    page.one("#table button").click()
+    expected = 'Nr;"Satz; lang";"2"""\n1;The dog is sleeping in the garden.;x\n'
+    assert page.downloaded().decode() == expected
+    # Names that are numbers, or stand twice, do not tell columns apart.
+    packed = tmp_path / "pets.tsv.gz"
+    packed.write_bytes(gzip.compress(f"2\t2\t\n{DOG}\t{DOG}\t{DOG}\n".encode()))
+    page.one("#chosen").send_keys(str(packed))
+    page.wait(lambda: page.texts("#columns label") == ["2", "2", "Column 3"])
+    for box in page.all("#columns input")[1:]:
+        box.click()
+    page.one("#table button").click()
+    translated = "The dog is sleeping in the garden."
+    page.wait(lambda: "pets.en.tsv.gz" in page.text("#download"))
+    assert gzip.decompress(page.downloaded()).decode() == f"2\t2\t\n{DOG}\t{translated}\t{translated}\n"
+
+
+def test_what_is_typed_is_there_again_until_it_is_cleared(page: Page) -> None:
+    page.choose("#source", "en")
+    page.choose("#target", "fr")
+    page.type("The dog sleeps.")
+    page.wait(lambda: page.text("#translation"))
+    page.open()
+    page.wait(lambda: page.text("#translation"))
+    assert [page.value(f"#{name}") for name in ("source", "target", "text")] == [
+        "en",
+        "fr",
+        "The dog sleeps.",
+    ]
+    page.one("#clear").click()
+    for _ in range(2):
+        page.wait(lambda: page.text("#translation") == "")
+        assert [page.value(f"#{name}") for name in ("source", "target", "text")] == ["", "en", ""]
+        assert page.run("return localStorage.length") == 0
+        page.open()
+
+
+def test_a_link_carries_the_languages_and_the_text(page: Page, web: Web) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page.type(f"{DOG} 100 % & mehr.")
+    page.wait(lambda: page.text("#translation"))
+    translated = page.text("#translation")
+    page.one("#share").click()
+    page.wait(lambda: page.text("#share") == "Copied")
+    page.type("")
+    page.one("#text").send_keys(Keys.CONTROL, "v")
+    link = page.value("#text")
+    # Behind a #, which a browser keeps to itself.
+    assert link.startswith(f"{web.url}/#source=auto&target=en&q=Der+Hund")
+    page.one("#clear").click()
+    page.browser.get("about:blank")
+    page.browser.get(link)
+    page.wait(lambda: page.text("#translation") == translated)
+    assert page.browser.current_url == f"{web.url}/"
+    # As links to LibreTranslate's page are; and one that is opened where the page is.
+    page.browser.get(f"{web.url}/?source=en&target=fr&q=Hello%20you.")
+    page.wait(lambda: page.text("#translation"))
+    assert [page.value(f"#{name}") for name in ("source", "target", "text")] == ["en", "fr", "Hello you."]
+    page.run("location.hash = arguments[0]", link.partition("#")[2])
+    page.wait(lambda: page.text("#translation") == translated)
+    assert page.complaints() == []
+
+
+def test_another_translation_is_taken_by_pointer_or_key(page: Page) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page.type("Wo ist der Bahnhof?\n\nKönnen Sie mir helfen?")
+    page.wait(lambda: page.all("#alternative-list button"))
+    first, others = page.text("#translation"), page.texts("#alternative-list button")
+    assert all("\n\n" in text for text in (first, *others))
+    page.all("#alternative-list button")[1].click()
+    assert page.text("#translation") == others[1]
+    assert page.texts("#alternative-list button") == [others[0], first, *others[2:]]
+    # What is taken has its own links. The focus stays where it was, on what stood there before.
+    page.browser.execute_script("arguments[0].focus()", page.one("#translation .word[tabindex='0']"))
+    page.wait(lambda: "Wo" in page.text("#origin"))
+    page.run("arguments[0].focus()", page.all("#alternative-list button")[1])
+    page.press(Keys.ENTER)
+    assert page.text("#translation") == first
+    assert page.focused() == ("button", " ".join(others[1].split()))
+
+
+def test_a_number_is_no_end_of_a_sentence(page: Page) -> None:
+    page.type(
+        "Ich habe am 3. März 2024 genau 1.234,56 € bezahlt. Die Rechnung Nr. 4711 ist da.\n\nWo ist er?"
+    )
+    page.wait(lambda: page.text("#translation"))
+    page.one("#attention summary").click()
+    assert page.text("#sentence") == "Sentence 1 of 3"
+    page.one("#sentence-after").click()
+    page.one("#sentence-after").click()
+    assert "Wo" in page.texts("#heat th[scope=col]")
+
+
+def test_a_wrong_token_is_told_as_such(page: Page, tokens: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    engine = EngineConfig(device="cpu", threads=1)
+    with serving(models=MODELS, tokens=tokens, engine=engine) as web:
+        page = Page(page.browser, web.url)
+        page.browser.get(web.url)
+        page.wait(lambda: "asks for a token" in page.text("#problem"))
+        assert page.browser.switch_to.active_element == page.one("#token")
+        page.press("wrong")
+        page.press(Keys.ENTER)
+        page.wait(lambda: "does not know the token" in page.text("#problem"))
+        # It is selected, so that another takes its place.
+        page.wait(lambda: page.browser.switch_to.active_element == page.one("#token"))
+        page.press(ADA)
+        page.press(Keys.ENTER)
+        page.wait(lambda: page.all("#target option"))
+        assert not page.one("#problem").is_displayed()
+    page.complaints()
+
+
+def test_colours_are_the_systems_or_chosen(page: Page) -> None:
+    def background() -> str:
+        return page.one("body").value_of_css_property("background-color")
+
+    def bar() -> list[str]:
+        script = "return [...document.querySelectorAll('meta[name=theme-color]')].filter("
+        return page.run(script + "each => matchMedia(each.media).matches).map(each => each.content)")
+
+    light, dark = ("rgba(246, 245, 241, 1)", ["#f6f5f1"]), ("rgba(20, 24, 26, 1)", ["#14181a"])
+    assert (background(), bar()) == light
+    page.system_is("dark")
+    assert (background(), bar()) == dark
+    page.choose("#theme", "light")
+    assert (background(), bar()) == light
+    page.open()
+    assert (background(), bar()) == light
+    page.system_is("light")
+    page.choose("#theme", "dark")
+    assert (background(), bar()) == dark
+    page.choose("#theme", "")
+    assert (background(), bar()) == light
+
+
+REFUSED = {
+    "book.pdf": b"%PDF-1.4",
+    "text.foo": b"x",
+    "wide.txt": "Grüße\n".encode("utf-16"),
+    "other.txt": "Grüße\n".encode("cp1252"),
+    "other.csv": "a,b\nGrüße,c\n".encode("cp1252"),
+    "other--encoding.md": "Grüße\n".encode("cp1252"),
+    "zeros.txt": b"a\x00b",
+    "packed.txt": b"PK\x03\x04",
+    "lines.json": b'{"a": 1}\n{"b": 2}\n',
+    "subtitles.vtt": b"1\n",
+    "broken.docx": b"PK",
+    "empty.po": b"hello",
+    "broken.txt.gz": b"no",
+    "archive.tar": b"",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_file_is_refused_in_words_of_people_without_a_command_line(web: Web, name: str) -> None:
+    config = '{"sourceLanguage": "de", "targetLanguage": "en"}'
+    columns = {"columns": "a"} if name.endswith(".csv") else {}
+    answer = web.upload("/v1/translateFile", name, REFUSED[name], config=config, **columns)
+    message = re.search(r'"message": ?"((?:[^"\\]|\\.)*)"', answer.body.decode())
+    assert message is not None
+    assert name in message[1]
+    assert not re.search(r"`|--\w|\bpip\b|iconv", message[1].replace(name, ""))
 
 
 def test_a_problem_is_told_and_what_helps_is_done(page: Page) -> None:

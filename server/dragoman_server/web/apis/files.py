@@ -34,8 +34,13 @@ MAX_UNPACKED_RATIO = 20
 
 _FIELDS = {"--column": "columns", "--key": "keys", "--from": "source", "--to": "target"}
 """The names that a request has for options of the command line."""
-_ADVICE = re.compile(r"\. `--format .*", re.DOTALL)
-"""Advice at the end of an error that no request can follow."""
+_RENAMED = re.compile(r"`--format (jsonl|srt)`")
+"""An option for what a file's name says here."""
+_ASIDE = re.compile(r" \(`--[^)]*\)")
+_SUFFIX = re.compile(r"`(\.\w+)`")
+_CLAUSE_END = re.compile(r"(?<=[.;:]) ")
+_ADVICE = re.compile(r"`|(?<!\S)--\w")
+"""What marks advice that only somebody at a command line can follow: a command, or an option."""
 
 
 def suffixes() -> list[str]:
@@ -137,9 +142,7 @@ def open_file(
             reading.take(UNIT_BYTES)
             units.append(unit)
     except FileError as error:
-        message = _ADVICE.sub("", str(error))
-        message = re.sub("|".join(_FIELDS), lambda option: _FIELDS[option[0]], message)
-        raise refusal("file", message) from error
+        raise refusal("file", _without_options(str(error), name)) from error
     return FileTexts(
         name=name,
         units=units,
@@ -147,6 +150,19 @@ def open_file(
         content=content,
         is_document=format_.name == "docx",
     )
+
+
+def _without_options(message: str, name: str) -> str:
+    """An error about a file in the words of requests, and of people who know no command line."""
+    # A name may hold anything.
+    said = message.replace(name, "\0")
+    said = re.sub("|".join(_FIELDS), lambda option: _FIELDS[option[0]], said)
+    said = _RENAMED.sub(r"a name that ends in .\1", _ASIDE.sub("", said))
+    clauses = _CLAUSE_END.split(_SUFFIX.sub(r"\1", said))
+    said = " ".join(clause for clause in clauses if not _ADVICE.search(clause)).rstrip(".;:")
+    if "not in UTF-8" in said:
+        said += "; save it as text in UTF-8"
+    return said.replace("\0", name)
 
 
 def _unpacked(name: str, content: bytes, max_bytes: int) -> bytes:

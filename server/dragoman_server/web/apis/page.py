@@ -1,6 +1,7 @@
 """The page at /: static files, which load nothing from elsewhere, call /v1, and ask for its settings."""
 
 import hashlib
+from importlib.metadata import version
 from pathlib import Path
 
 from starlette.responses import JSONResponse, Response
@@ -10,7 +11,13 @@ from dragoman_server.web.apis.languages import targets_by_source
 from dragoman_server.web.endpoint import Handle
 from dragoman_server.web.exchange import Exchange
 
-_KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_KINDS = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+}
 _FOLDER = Path(__file__).parent / "static"
 FILES = {
     "/": "index.html",
@@ -42,7 +49,7 @@ def file(name: str) -> Handle:
 
 
 async def settings(exchange: Exchange) -> Response:
-    """GET /page/settings: the limits that the page tells before a request meets them, and a target."""
+    """GET /page/settings: the limits that the page tells before a request meets them, a target, the version."""
     core, limits = exchange.core, exchange.core.limits
     pairs = targets_by_source(core)
     return JSONResponse(
@@ -53,6 +60,7 @@ async def settings(exchange: Exchange) -> Response:
             "pivotLanguage": core.pivot or "",
             # Where the browser's own languages are none: as LibreTranslate's settings propose it.
             "targetLanguage": next((targets[0] for targets in pairs.values() if targets), ""),
+            "version": version("dragoman"),
         },
         headers={"Cache-Control": "no-cache"},
     )

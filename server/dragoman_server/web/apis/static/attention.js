@@ -1,9 +1,11 @@
 // The attention of a translation as a heat map: a table for each sentence, with figures in its cells.
 
 import { $, make } from "./elements.js";
+import { say } from "./strings.js";
 import { pieces } from "./words.js";
 
 const SENTENCE_END = /[.!?…。！？]["'”’»)\]]*$/u;
+const HEAD_CHARACTERS = 12;
 const LEVELS = [0.05, 0.2, 0.4, 0.6, 0.8];
 
 let shown = { sentences: [], at: 0 };
@@ -38,29 +40,40 @@ function reaches(targetWords, links) {
   return targetWords.map((_, rank) => ({ end: ends[rank], next: starts[rank] }));
 }
 
-/** Cuts both sides where a sentence ends and no link crosses. */
-export function sentencesOf(source, target, links) {
+/** How much it looks as if a sentence ended before a word: 0 for not at all. `head` stands before the word. */
+function cutStrength(head, word) {
+  const text = head.trimEnd();
+  if (head.slice(text.length).includes("\n")) return 3;
+  if (!SENTENCE_END.test(text)) return 0;
+  // The point of a date or a number ends none by itself, nor does one before a small letter.
+  return /\p{N}\.$/u.test(text) || /^[^\p{L}]|^\p{Ll}/u.test(word) ? 1 : 2;
+}
+
+/** Cuts both sides into sentences, as many as the server counted at most: where one ends and no link crosses. */
+export function sentencesOf(source, target, links, numSentences) {
   const sourceWords = wordsOf(source, links, "source");
   const targetWords = wordsOf(target, links, "target");
   const bounds = reaches(targetWords, links);
   const points = [...target];
-  const sentences = [];
-  let first = 0;
-  let from = 0;
-  targetWords.forEach((word, rank) => {
-    const next = targetWords[rank + 1];
-    const between = points.slice(word.end, next?.start).join("");
-    const ends = SENTENCE_END.test(word.text + between.trimEnd()) || between.includes("\n");
-    if (next && (!ends || bounds[rank].next < bounds[rank].end)) return;
-    const until = next ? bounds[rank].end : Infinity;
-    sentences.push({
-      targets: targetWords.slice(first, rank + 1),
-      sources: sourceWords.filter((each) => each.start >= from && each.start < until),
-    });
-    first = rank + 1;
-    from = until;
+  const strengths = targetWords.slice(1).map((next, rank) => {
+    const head = points.slice(Math.max(0, next.start - HEAD_CHARACTERS), next.start).join("");
+    return bounds[rank].next < bounds[rank].end ? 0 : cutStrength(head, next.text);
   });
-  return sentences;
+  const cuts = [...strengths.keys()]
+    .filter((rank) => strengths[rank])
+    .sort((a, b) => strengths[b] - strengths[a])
+    .slice(0, Math.max(numSentences - 1, 0))
+    .sort((a, b) => a - b);
+  let [first, from] = [0, 0];
+  return [...cuts, targetWords.length - 1].map((last, place) => {
+    const until = place < cuts.length ? bounds[last].end : Infinity;
+    const sentence = {
+      targets: targetWords.slice(first, last + 1),
+      sources: sourceWords.filter((each) => each.start >= from && each.start < until),
+    };
+    [first, from] = [last + 1, until];
+    return sentence;
+  });
 }
 
 function cell(weight) {
@@ -83,7 +96,7 @@ function table({ sources, targets }, weights) {
     "table",
     {},
     make("caption", {
-      textContent: "Of each word of the translation, the share in percent that each word of the text has",
+      textContent: say("Of each word of the translation, the share in percent that each word of the text has"),
     }),
     make("thead", {}, make("tr", {}, make("td"), ...head)),
     make("tbody", {}, ...rows),
@@ -94,7 +107,7 @@ function draw() {
   const { sentences, at, weights } = shown;
   if (!$("attention").open || !sentences.length) return;
   $("sentences").hidden = sentences.length < 2;
-  $("sentence").textContent = `Sentence ${at + 1} of ${sentences.length}`;
+  $("sentence").textContent = say("Sentence {rank} of {count}", { rank: at + 1, count: sentences.length });
   $("sentence-before").disabled = at === 0;
   $("sentence-after").disabled = at === sentences.length - 1;
   $("heat").replaceChildren(table(sentences[at], weights));
@@ -106,9 +119,9 @@ function go(at) {
   draw();
 }
 
-export function showAttention(source, target, links) {
+export function showAttention(source, target, links, numSentences) {
   const weights = new Map(links.map((each) => [`${each.sourceStart} ${each.targetStart}`, each.weight]));
-  shown = { sentences: links.length ? sentencesOf(source, target, links) : [], at: 0, weights };
+  shown = { sentences: links.length ? sentencesOf(source, target, links, numSentences) : [], at: 0, weights };
   $("attention").hidden = !links.length;
   draw();
 }

@@ -1,9 +1,11 @@
 // A file: chosen or dropped, translated with progress, and fetched.
 
 import { ApiError, postForm } from "./api.js";
-import { $ } from "./elements.js";
+import { $, make } from "./elements.js";
 import { protectionOf } from "./glossary.js";
 import { nameOf } from "./languages.js";
+import { language, number, say } from "./strings.js";
+import { isTable, namesOf } from "./table.js";
 
 const FORM_BYTES = 64 * 1024;
 const MEBIBYTE = 1024 * 1024;
@@ -12,13 +14,15 @@ let server = null;
 let file = null;
 let underWay = null;
 
-const megabytes = (bytes) => `${(bytes / MEBIBYTE).toFixed(1)} MiB`;
-const isTable = (name) => /\.[ct]sv(\.gz)?$/i.test(name);
+const megabytes = (bytes) => `${(bytes / MEBIBYTE).toLocaleString(language, { maximumFractionDigits: 1 })} MiB`;
+const maxBytes = () => server.settings.maxBodyBytes - FORM_BYTES;
 
 /** From now on, by these settings and languages of the server. */
 export function beginFiles(settings, languages) {
   server = { settings, languages };
   $("chosen").accept = [...settings.fileSuffixes, ".gz"].join(",");
+  const formats = settings.fileSuffixes.join(" ");
+  $("formats").textContent = say("Files: {formats}, up to {size}", { formats, size: megabytes(maxBytes()) });
 }
 
 function way() {
@@ -26,50 +30,64 @@ function way() {
   if (!source) return [["", target]];
   const found = server.languages.wayOf(source, target);
   if (found?.length === 1) return found;
-  throw new ApiError(`A file goes through one model, and none is from ${nameOf(source)} to ${nameOf(target)}.`);
+  const names = { source: nameOf(source), target: nameOf(target) };
+  throw new ApiError(say("A file goes through one model, and none is from {source} to {target}.", names));
+}
+
+/** The columns that are chosen: by their names, where these tell them apart and are no numbers. */
+function columns() {
+  const boxes = [...$("columns").querySelectorAll("input")];
+  const names = boxes.map((box) => box.value);
+  const chosen = [...boxes.keys()].filter((rank) => boxes[rank].checked);
+  const areNames = chosen.every((rank) => names.indexOf(names[rank]) === rank && /\D/.test(names[rank]));
+  return chosen.map((rank) => (areNames ? names[rank] : String(rank + 1)));
 }
 
 function form() {
   const [[sourceLanguage, targetLanguage]] = way();
   const made = new FormData();
   made.append("config", JSON.stringify({ sourceLanguage, targetLanguage, ...protectionOf(way()) }));
-  if (isTable(file.name))
-    for (const column of $("columns").value.split(",")) if (column.trim()) made.append("columns", column.trim());
+  if (isTable(file.name)) for (const column of columns()) made.append("columns", column);
   made.append("file", file);
   return made;
 }
 
-function tell(state, { value = null, closes = "Cancel", isProblem = false } = {}) {
-  $("file-state").textContent = state;
-  $("file-state").classList.toggle("is-over", isProblem);
+function tell(state, { value = null, closes = say("Cancel"), error = null } = {}) {
+  Object.assign($("file-state"), { textContent: state, lang: error?.language ?? "" });
+  $("file-state").classList.toggle("is-over", error !== null);
   $("file-progress").hidden = value === null;
   if (value === undefined) $("file-progress").removeAttribute("value");
   else if (value !== null) $("file-progress").value = value;
   $("file-close").textContent = closes;
 }
 
-export function take(chosen) {
+function refuse(error) {
+  tell(error.message, { closes: say("Close"), error });
+}
+
+async function take(chosen) {
   if (!chosen || !server) return;
   close();
   file = chosen;
   $("file-title").textContent = chosen.name;
   $("file").hidden = false;
-  const most = server.settings.maxBodyBytes - FORM_BYTES;
-  const isTooLarge = chosen.size > most;
-  $("table").hidden = isTooLarge || !isTable(chosen.name);
-  if (isTooLarge)
-    refuse(
-      `The file has ${megabytes(chosen.size)}, and this server takes ${megabytes(most)}: more with a larger ` +
-        "--max-http-body-bytes. The command dragoman translate-file has no such limit.",
-    );
-  else if (isTable(chosen.name)) {
-    tell("", { closes: "Close" });
-    $("columns").focus();
-  } else translateFile();
+  if (chosen.size > maxBytes()) {
+    const sizes = { size: megabytes(chosen.size), limit: megabytes(maxBytes()) };
+    const told = "The file has {size}, and this server takes {limit}. Cut it up, or ask whoever runs the server.";
+    refuse(new ApiError(say(told, sizes)));
+  } else if (isTable(chosen.name)) await offerColumns();
+  else await translateFile();
 }
 
-function refuse(message) {
-  tell(message, { closes: "Close", isProblem: true });
+async function offerColumns() {
+  const names = await namesOf(file);
+  const labels = names.map((value, rank) =>
+    make("label", {}, make("input", { type: "checkbox", value }), value || say("Column {rank}", { rank: rank + 1 })),
+  );
+  $("columns").replaceChildren(...labels);
+  $("table").hidden = false;
+  tell("", { closes: say("Close") });
+  $("columns").querySelector("input").focus();
 }
 
 async function translateFile() {
@@ -79,23 +97,26 @@ async function translateFile() {
   $("download").hidden = true;
   try {
     const sent = form();
-    tell("Sending…", { value: undefined });
+    tell(say("Sending…"), { value: undefined });
     for await (const { kind, data } of postForm("v1/translateFile", sent, signal)) {
-      if (kind === "progress") tell(`${data.done} of ${data.total} texts`, { value: data.total ? data.done / data.total : 1 });
+      const counts = { done: number(data.done ?? 0), total: number(data.total ?? 0) };
+      if (kind === "progress")
+        tell(say("{done} of {total} texts", counts), { value: data.total ? data.done / data.total : 1 });
       if (kind === "file") offer(data);
     }
   } catch (error) {
     if (error.name === "AbortError") return;
-    refuse(error.message);
+    refuse(error);
   }
 }
 
 function offer({ path, name, failed, sourceLanguage, model }) {
-  const failures = failed ? ` ${failed} ${failed === 1 ? "text" : "texts"} could not be translated and stayed as they were.` : "";
-  tell(`From ${nameOf(sourceLanguage)}, by ${model || "no model"}.${failures}`, { closes: "Close" });
+  const from = say("From {language}", { language: nameOf(sourceLanguage) });
+  const left = failed ? say("texts left as they were, since they could not be translated: {count}", { count: number(failed) }) : "";
+  tell([from, model, left].filter(Boolean).join(" · "), { closes: say("Close") });
   $("download").href = path;
   $("download").download = name;
-  $("download").textContent = `Download ${name}`;
+  $("download").textContent = say("Download {name}", { name });
   $("download").hidden = false;
   $("download").focus();
 }
@@ -103,9 +124,8 @@ function offer({ path, name, failed, sourceLanguage, model }) {
 function close() {
   underWay?.abort();
   file = null;
-  for (const id of ["chosen", "columns"]) $(id).value = "";
-  $("file").hidden = true;
-  $("download").hidden = true;
+  $("chosen").value = "";
+  for (const id of ["file", "table", "download"]) $(id).hidden = true;
 }
 
 $("choose").addEventListener("click", () => $("chosen").click());
@@ -116,7 +136,8 @@ $("file-close").addEventListener("click", () => {
 });
 $("table").addEventListener("submit", (event) => {
   event.preventDefault();
-  translateFile();
+  if (columns().length) translateFile();
+  else refuse(new ApiError(say("Choose at least one column.")));
 });
 // A file may be dropped anywhere: beside the field it would take the page's place.
 document.addEventListener("dragover", (event) => {

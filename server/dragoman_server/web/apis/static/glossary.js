@@ -2,6 +2,8 @@
 
 import { $, make } from "./elements.js";
 import { nameOf } from "./languages.js";
+import { tab } from "./memory.js";
+import { number, say } from "./strings.js";
 
 let changed = () => {};
 
@@ -13,16 +15,18 @@ const named = () => [...$("named-list").querySelectorAll("input:checked")].map((
 const isWhole = ({ source, target }) => source && target;
 
 function keep() {
-  sessionStorage.setItem("entries", JSON.stringify(entries()));
+  tab.set("entries", entries());
   const count = entries().filter(isWhole).length + named().length;
   $("glossary-count").textContent = count ? `(${count})` : "";
   changed();
 }
 
 function addEntry({ source = "", target = "" } = {}) {
-  const remove = make("button", { type: "button", textContent: "×", title: "Remove", "aria-label": "Remove this entry" });
-  const word = make("input", { value: source, placeholder: "Word", "aria-label": "Word of the text" });
-  const translation = make("input", { value: target, placeholder: "Translation", "aria-label": "Its translation" });
+  const removes = say("Remove this entry");
+  const remove = make("button", { type: "button", textContent: "×", title: removes, "aria-label": removes });
+  const input = (value, placeholder, label) => make("input", { value, placeholder, dir: "auto", "aria-label": label });
+  const word = input(source, say("Word"), say("Word of the text"));
+  const translation = input(target, say("Translation"), say("Its translation"));
   const item = make("li", {}, word, make("span", { textContent: "→", "aria-hidden": "true" }), translation, remove);
   remove.addEventListener("click", () => {
     item.remove();
@@ -35,7 +39,7 @@ function addEntry({ source = "", target = "" } = {}) {
 
 /** Begins with what the tab kept; `onChange` is called when something else holds. */
 export function beginGlossary(onChange) {
-  for (const entry of JSON.parse(sessionStorage.getItem("entries") ?? "[]")) addEntry(entry);
+  for (const entry of tab.get("entries") ?? []) addEntry(entry);
   keep();
   changed = onChange;
 }
@@ -46,8 +50,8 @@ export function fillNamed(glossaries) {
   $("named-list").replaceChildren(
     ...glossaries.map(({ name, languages, entries }) => {
       const box = make("input", { type: "checkbox", value: name, checked: before.includes(name) });
-      const told = `${name} · ${languages.map(nameOf).join(", ")} · ${entries} ${entries === 1 ? "term" : "terms"}`;
-      return make("label", {}, box, told);
+      const terms = say("terms: {count}", { count: number(entries) });
+      return make("label", {}, box, `${name} · ${languages.map(nameOf).join(", ")} · ${terms}`);
     }),
   );
   $("named").hidden = !glossaries.length;
@@ -61,8 +65,8 @@ export function protectionOf(way) {
   $("glossary-note").hidden = !(isAsked && way.length > 1);
   if (!isAsked) return {};
   if (way.length > 1) {
-    $("glossary-note").textContent =
-      `Not used: the text goes through ${nameOf(way[0][1])}, and a glossary is of one model.`;
+    const told = "Not used: the text goes through {language}, and a glossary is of one model.";
+    $("glossary-note").textContent = say(told, { language: nameOf(way[0][1]) });
     $("glossary").open = true;
     return {};
   }

@@ -1,8 +1,11 @@
 // The languages of the models, and the way from one to another: one model, or two with a language between.
 
 import { $, make } from "./elements.js";
+import { language, say } from "./strings.js";
 
-const names = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
+const RIGHT_TO_LEFT = ["Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Syrc", "Thaa"];
+
+const names = new Intl.DisplayNames([language], { type: "language", fallback: "code" });
 
 export function nameOf(code) {
   try {
@@ -10,6 +13,12 @@ export function nameOf(code) {
   } catch {
     return code;
   }
+}
+
+/** Writes elements in a language, and from that side; "" is none that is known. */
+export function writeIn(code, ...ids) {
+  const isReversed = code && RIGHT_TO_LEFT.includes(new Intl.Locale(code).maximize().script);
+  for (const id of ids) Object.assign($(id), { lang: code, dir: code ? (isReversed ? "rtl" : "ltr") : "auto" });
 }
 
 export class Languages {
@@ -40,9 +49,12 @@ export class Languages {
   }
 }
 
-const option = (code) => make("option", { value: code, textContent: nameOf(code) });
+function option(code) {
+  const name = nameOf(code);
+  return make("option", { value: code, textContent: name[0].toLocaleUpperCase(language) + name.slice(1) });
+}
 
-function choose(select, code) {
+export function choose(select, code) {
   if ([...select.options].some((each) => each.value === code)) select.value = code;
 }
 
@@ -63,12 +75,13 @@ export function proposedTarget(languages, source, proposal) {
   return reached.includes(proposal) ? proposal : reached.find((code) => languages.stepsTo(code, source) === 1);
 }
 
-export function fillTargets(languages, proposal = "") {
-  const before = $("target").value || proposal;
+/** Shows the targets of the chosen source, and chooses the first of those wanted that is among them. */
+export function fillTargets(languages, ...wanted) {
+  const before = $("target").value;
   const source = $("source").value;
   const reached = (steps) => languages.codes.filter((code) => languages.stepsTo(code, source) === steps);
   const further = reached(2).map(option);
-  const group = make("optgroup", { label: "Through another language" }, ...further);
+  const group = make("optgroup", { label: say("Through another language") }, ...further);
   $("target").replaceChildren(...reached(1).map(option), ...(further.length ? [group] : []));
-  choose($("target"), before);
+  for (const code of [before, ...wanted.toReversed()]) choose($("target"), code);
 }

@@ -2,11 +2,14 @@
 
 import { ApiError, get, post } from "./api.js";
 import { showAttention } from "./attention.js";
+import { offerCopies } from "./copying.js";
 import { $, make } from "./elements.js";
 import { beginFiles } from "./file.js";
 import { beginGlossary, fillNamed, protectionOf } from "./glossary.js";
-import { Languages, fillSources, fillTargets, nameOf, proposedTarget } from "./languages.js";
+import { Languages, choose, fillSources, fillTargets, nameOf, proposedTarget, writeIn } from "./languages.js";
+import { browser, linkTo, tab, takeLink } from "./memory.js";
 import { clearProblem, showProblem } from "./problem.js";
+import { number, percent, say } from "./strings.js";
 import { showWarnings } from "./warnings.js";
 import { clearMarks, showWords } from "./words.js";
 
@@ -22,31 +25,45 @@ let underWay = null;
 let detected = "";
 let turnedFrom = "";
 
-function showTexts(text, target, links, warnings) {
+function showTexts(text, target, links, warnings, numSentences = 0) {
   showWords(text, target, links, warnings);
   showWarnings(text, warnings);
-  showAttention(text, target, links);
-  $("copy").hidden = !target;
+  showAttention(text, target, links, numSentences);
+  for (const id of ["copy", "share"]) $(id).hidden = !target;
   document.body.classList.remove("is-old");
   $("translation").removeAttribute("aria-busy");
+}
+
+/** Shows the first hypothesis as the translation, and the others to be taken in its place. */
+function showHypotheses(text, hypotheses, translation) {
+  const [first, ...others] = hypotheses;
+  showTexts(text, first.text, first.alignments ?? [], translation.warnings, translation.sentences);
+  const buttons = others.map((other, rank) => {
+    const button = make("button", { type: "button", textContent: other.text });
+    button.addEventListener("click", () => {
+      if ($("text").value !== text) return;
+      showHypotheses(text, [other, ...others.with(rank, first)], translation);
+      $("alternative-list").querySelectorAll("button")[rank].focus();
+    });
+    return button;
+  });
+  $("alternative-list").replaceChildren(...buttons.map((button) => make("li", {}, button)));
+  $("alternatives").hidden = !others.length;
 }
 
 /** An answer, of one model or two; `milliseconds` until it came. */
 function show(answer, text, milliseconds) {
   const translation = answer.translations[0];
-  const links = translation.hypotheses[0]?.alignments ?? [];
-  showTexts(text, translation.text, links, translation.warnings);
-  const others = translation.hypotheses.slice(1).map((each) => make("li", { textContent: each.text }));
-  $("alternative-list").replaceChildren(...others);
-  $("alternatives").hidden = !others.length;
-  $("timing").textContent = `${milliseconds} ms`;
+  const { hypotheses } = translation;
+  showHypotheses(text, hypotheses.length ? hypotheses : [{ text: translation.text }], translation);
+  $("timing").textContent = `${number(milliseconds)} ms`;
   const models = answer.path.length ? answer.path : [answer.model];
   $("model").replaceChildren(...models.map((each) => make("p", { textContent: describeModel(each) })));
 }
 
 function describeModel({ name, version }) {
   const model = languages.models.find((each) => each.name === name && each.version === version);
-  return [`Model ${name}/${version}`, model?.precision, model?.licence, model?.credit].filter(Boolean).join(" · ");
+  return [say("Model {name}", { name: `${name}/${version}` }), model?.licence, model?.credit].filter(Boolean).join(" · ");
 }
 
 /** Shows no translation, or a text that needs none. */
@@ -65,10 +82,14 @@ async function sourceOf(text, signal) {
   const found = (await post("v1/detect", asked, signal)).texts[0];
   detected = found.language;
   const looks = found.candidates.find((each) => !each.served);
-  const told = `${nameOf(detected)}, ${Math.round(100 * found.confidence)}%`;
+  const values = { language: nameOf(detected || (looks?.language ?? "")), share: percent(found.confidence) };
   const isSure = found.confidence >= SURE && found.candidates[0].language === detected;
-  if (detected) $("detected").textContent = isSure ? told : `Taken for ${told}: too short to be sure`;
-  else if (looks) $("detected").textContent = `None of this server's languages; it looks like ${nameOf(looks.language)}`;
+  if (detected)
+    $("detected").textContent = isSure
+      ? `${values.language}, ${values.share}`
+      : say("Taken for {language}, {share}: too short to be sure", values);
+  else if (looks)
+    $("detected").textContent = say("None of this server's languages; it looks like {language}", values);
   return detected;
 }
 
@@ -79,12 +100,19 @@ function numHypotheses(way) {
 
 function showLength(text) {
   const length = [...text].length;
-  const most = settings.maxTextCharacters;
-  $("length").textContent = length ? `${length.toLocaleString("en")} / ${most.toLocaleString("en")}` : "";
-  $("length").classList.toggle("is-over", length > most);
-  if (length <= most) return;
-  const told = `The text has ${length.toLocaleString("en")} characters, and the server takes ${most.toLocaleString("en")}`;
-  throw new ApiError(`${told}. Shorten it, or translate it as a file with a paragraph a line.`);
+  const limit = settings.maxTextCharacters;
+  $("length").textContent = length ? `${number(length)} / ${number(limit)}` : "";
+  $("length").classList.toggle("is-over", length > limit);
+  if (length <= limit) return;
+  const told =
+    "The text has {length} characters, and the server takes {limit}. " +
+    "Shorten it, or translate it as a file with a paragraph a line.";
+  throw new ApiError(say(told, { length: number(length), limit: number(limit) }));
+}
+
+function remember() {
+  const kept = { source: $("source").value, target: $("target").value, q: $("text").value };
+  browser.set("texts", kept);
 }
 
 /** With `turns`, as after each key, a text that is in the target language already gets another target. */
@@ -105,25 +133,30 @@ async function translate({ turns = false } = {}) {
     showLength(text);
     if (!text.trim()) {
       $("detected").textContent = "";
+      writeIn($("source").value, "text", "marks");
       clear();
       return;
     }
     const started = performance.now();
     const source = await sourceOf(text, signal);
+    writeIn(source, "text", "marks");
     if (turns && source && source === $("target").value) {
       const other = proposedTarget(languages, source, turnedFrom);
       turnedFrom = source;
-      fillTargets(languages);
-      if (other) $("target").value = other;
+      fillTargets(languages, other);
     }
     const target = $("target").value;
+    writeIn(target, "translation", "alternative-list");
     if (!source || source === target) {
       clear(/\p{L}/u.test(text) && !source ? "" : text);
-      if (source) $("detected").textContent = `${nameOf(source)} already`;
+      if (source) $("detected").textContent = say("{language} already", { language: nameOf(source) });
       return;
     }
     const way = languages.wayOf(source, target);
-    if (!way) throw new ApiError(`There is no model from ${nameOf(source)} to ${nameOf(target)}.`);
+    if (!way)
+      throw new ApiError(
+        say("There is no model from {source} to {target}.", { source: nameOf(source), target: nameOf(target) }),
+      );
     const request = {
       texts: [text],
       sourceLanguage: source,
@@ -134,8 +167,6 @@ async function translate({ turns = false } = {}) {
       ...protectionOf(way),
     };
     const answer = await post("v1/translate", request, signal);
-    $("text").lang = source;
-    $("translation").lang = target;
     show(answer, text, Math.round(performance.now() - started));
   } catch (error) {
     // What stands there stays pale: it is of another text.
@@ -150,6 +181,14 @@ function soon() {
   timer = setTimeout(() => translate({ turns: true }), PAUSE_MILLISECONDS);
 }
 
+/** Shows languages and a text, as a link or the browser has them; none are the browser's own language's. */
+function put({ source = "", target = "", q = "" }) {
+  choose($("source"), source);
+  fillTargets(languages, target, proposedTarget(languages, source, settings.targetLanguage));
+  $("text").value = q;
+  clearMarks(q);
+}
+
 async function begin() {
   clearProblem();
   try {
@@ -160,9 +199,11 @@ async function begin() {
     showProblem(error, begin);
     return;
   }
+  const typed = $("text").value;
   fillSources(languages);
-  fillTargets(languages, proposedTarget(languages, "", settings.targetLanguage));
+  put({ ...browser.get("texts"), ...(typed && { q: typed }), ...takeLink() });
   beginFiles(settings, languages);
+  $("version").textContent = `Dragoman ${settings.version}`;
   isReady = true;
   translate({ turns: true });
 }
@@ -170,50 +211,52 @@ async function begin() {
 function swap() {
   const [source, target] = [$("source").value || detected, $("target").value];
   if (!languages.sources.includes(target)) {
-    showProblem(new ApiError(`There is no model from ${nameOf(target)}.`));
+    showProblem(new ApiError(say("There is no model from {source}.", { source: nameOf(target) })));
     return;
   }
   const text = $("translation").textContent;
-  $("source").value = target;
-  fillTargets(languages);
-  if (languages.wayOf(target, source)) $("target").value = source;
+  choose($("source"), target);
+  fillTargets(languages, source);
   if (text) $("text").value = text;
+  remember();
   translate();
-}
-
-/** Whether it was copied. Without TLS a browser has no clipboard for pages but that of its own commands. */
-async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    const field = make("textarea", { value: text });
-    document.body.append(field);
-    field.select();
-    const isCopied = document.execCommand("copy");
-    field.remove();
-    $("copy").focus();
-    return isCopied;
-  }
 }
 
 $("text").addEventListener("input", () => {
   clearMarks($("text").value);
+  remember();
   soon();
 });
 $("source").addEventListener("change", () => {
   fillTargets(languages);
+  remember();
   translate();
 });
-$("target").addEventListener("change", () => translate());
-$("swap").addEventListener("click", swap);
-$("copy").addEventListener("click", async () => {
-  $("copy").textContent = (await copy($("translation").textContent)) ? "Copied" : "Select it, and copy by keyboard";
-  setTimeout(() => ($("copy").textContent = "Copy"), 1500);
+$("target").addEventListener("change", () => {
+  remember();
+  translate();
 });
-$("token").value = sessionStorage.getItem("token") ?? "";
+$("swap").addEventListener("click", swap);
+$("clear").addEventListener("click", () => {
+  browser.remove("texts");
+  put({});
+  $("text").focus();
+  translate();
+});
+offerCopies({
+  copy: () => $("translation").textContent,
+  share: () => linkTo({ source: $("source").value, target: $("target").value, q: $("text").value }),
+});
+window.addEventListener("hashchange", () => {
+  const link = takeLink();
+  if (!link) return;
+  put(link);
+  remember();
+  translate();
+});
+$("token").value = tab.get("token") ?? "";
 $("token").addEventListener("change", () => {
-  sessionStorage.setItem("token", $("token").value);
+  tab.set("token", $("token").value);
   begin();
 });
 $("languages").addEventListener("submit", (event) => event.preventDefault());

@@ -1,6 +1,7 @@
 // What went wrong with the text, and when it is tried again.
 
 import { $ } from "./elements.js";
+import { say } from "./strings.js";
 
 let timer = 0;
 let again = () => {};
@@ -15,15 +16,14 @@ export function clearProblem() {
 export function showProblem(error, retry = null) {
   clearProblem();
   again = retry ?? (() => {});
-  $("problem-text").textContent =
-    error.status === 401 ? "This server asks for a token: give it below, under Token." : error.message;
+  Object.assign($("problem-text"), { textContent: error.message, lang: error.language ?? "" });
   const comesAgain = retry !== null && error.retrySeconds != null;
   $("problem-wait").parentElement.hidden = !comesAgain;
   $("problem").hidden = false;
   if (!comesAgain) return;
   let left = Math.ceil(error.retrySeconds);
   const tell = () => {
-    $("problem-wait").textContent = `Trying again in ${left} s.`;
+    $("problem-wait").textContent = say("Trying again in {seconds} s.", { seconds: left });
   };
   tell();
   timer = setInterval(() => {

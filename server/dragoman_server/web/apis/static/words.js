@@ -4,8 +4,11 @@
 // Offsets of the API count code points; strings of this language count units of UTF-16.
 
 import { $, make } from "./elements.js";
+import { say } from "./strings.js";
 
-const HINT = "Point at a word to see what it comes from";
+const HINT = matchMedia("(pointer: coarse)").matches
+  ? say("Tap a word to see what it comes from")
+  : say("Point at a word to see what it comes from");
 
 let links = [];
 let sourceText = "";
@@ -96,7 +99,9 @@ export function lightUp(node, side) {
   const found = linked(node, side);
   for (const each of found) each.node.classList.add("is-lit");
   const told = found.map((each) => each.node.textContent).join(", ");
-  if (told) $("origin").textContent = `${node.textContent} ${side === "target" ? "←" : "→"} ${told}`;
+  // Each in its own direction.
+  const [word, others] = [node.textContent, told].map((textContent) => make("bdi", { textContent }));
+  if (told) $("origin").replaceChildren(word, side === "target" ? " ← " : " → ", others);
   node.dispatchEvent(new CustomEvent("lit", { bubbles: true, detail: { targetStart: found[0]?.link.targetStart } }));
 }
 
@@ -117,8 +122,9 @@ for (const kind of ["pointerover", "focusin"])
 for (const id of ["text", "translation"])
   for (const kind of ["pointerleave", "focusout"]) $(id).addEventListener(kind, () => lightUp(null));
 
-// By keyboard: in the text the word that the caret is in; in the translation the arrows go from word to word.
-$("text").addEventListener("keyup", () => {
+// By keyboard or touch: in the text the word that the caret is in; in the translation the arrows go from word to word.
+document.addEventListener("selectionchange", () => {
+  if (document.activeElement !== $("text")) return;
   const offset = [...$("text").value.slice(0, $("text").selectionStart)].length;
   lightUp(sourceWordAt(offset), "source");
 });
