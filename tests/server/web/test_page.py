@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.conftest import ADA
+from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.web.browsing import Page, fresh_page, open_browser
 from tests.server.web.conftest import MODELS, Web, serving
 

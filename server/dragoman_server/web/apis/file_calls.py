@@ -118,8 +118,8 @@ async def _at_document(core: ServiceCore, call: Call, work: Callable[[Wanted], T
         raise TooManyDocumentsError from None
     except (TimeoutError, UnwantedError):
         raise DeadlineExpiredError(
-            f"the file took more than the {seconds:g} seconds that this server gives one to be read or written; "
-            "cut it up"
+            f"the file took more than the {seconds:g} seconds that this server gives one to be read or "
+            "written; cut it up"
         ) from None
     finally:
         wanted.drop()

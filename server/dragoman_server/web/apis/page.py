@@ -49,7 +49,7 @@ def file(name: str) -> Handle:
 
 
 async def settings(exchange: Exchange) -> Response:
-    """GET /page/settings: the limits that the page tells before a request meets them, a target, the version."""
+    """GET /page/settings: limits that the page tells before a request meets them, a target, the version."""
     core, limits = exchange.core, exchange.core.limits
     pairs = targets_by_source(core)
     return JSONResponse(
