@@ -18,7 +18,6 @@ from dragoman_server.web.apis import page as served
 
 STATIC = Path(served.__file__).with_name("static")
 DOG = "Der Hund schläft im Garten."
-DOGS = "The dog is sleeping in the garden."
 ARABIC = "ينام الكلب في الحديقة"
 TEXT_ATTRIBUTES = {"aria-label", "content", "data-empty", "placeholder", "title"}
 
@@ -170,11 +169,15 @@ def test_it_fits_a_narrow_screen_and_a_finger(page: Page, language: str) -> None
         page.wait(lambda: page.text("#origin").startswith("Der → The"))
 
 
-def test_the_languages_are_swapped_between_them(page: Page) -> None:
+def test_everything_has_its_place(page: Page) -> None:
     box = {name: page.one(f"#{name}").rect for name in ("source", "swap", "target")}
     assert box["source"]["x"] + box["source"]["width"] < box["swap"]["x"]
     assert box["swap"]["x"] + box["swap"]["width"] < box["target"]["x"]
-    assert page.one("#glossary").rect["y"] < page.run("return document.querySelector('#model').offsetTop")
+    page.type(DOG)
+    page.wait(lambda: page.all("#alternative-list button"))
+    parts = ["#sides", "#alternatives", "#glossary", "#attention", "footer"]
+    places = [page.one(part).rect["y"] for part in parts]
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize("width", [390, 1100])
