@@ -142,15 +142,15 @@ def toy_checkpoint(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="session")
 def remembered_traces() -> Iterator[None]:
-    """Exporting traces no model that another test had traced since export and training are what they are."""
+    """Exporting traces no model that another test had traced since models and graphs are what they are."""
     from tests.export.remembered_traces import RememberedTraces
 
     from dragoman_export import trained
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            trained, "trace", RememberedTraces(kept_folder("traces", "bundle", "export", "training"))
-        )
+        code = [f"export/dragoman_export/{name}" for name in ("graphs", "int8", "reference")]
+        kept = kept_folder("traces", *code, "training/dragoman_training/models")
+        patch.setattr(trained, "trace", RememberedTraces(kept))
         yield
 
 

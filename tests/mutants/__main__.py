@@ -1,9 +1,10 @@
 """`make mutants`: changes lines of the sources one by one and names the changes that no test notices.
 
-The mutants of known.toml are always tried; the others are drawn, as many of each area. Only the tests that
-run the changed line are run, as one run with coverage has recorded them (again once sources or tests of an
-area change). All happens in a copy of the tree: whatever ends this program, the tree is as it was. What was
-found out is kept in .mutants/, so that the next call goes on where this one stopped.
+The mutants of known.toml are always tried; the others are drawn, as many of each area. First the files of
+tests are run that import or are named after what is changed. What these let through is tried with all that
+run the changed line, as one run with coverage has recorded them (again once they or what they run change).
+All happens in a copy of the tree: whatever ends this program, the tree is as it was. What was found out is
+kept in .mutants/, so that the next call goes on where this one stopped.
 """
 
 import ast
@@ -11,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -21,7 +23,7 @@ import time
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 import click
@@ -30,6 +32,7 @@ from tests.mutants.mutation import Mutation, mutations
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".mutants"
 TREE = CACHE / "tree"
+NUMBA_CACHE = CACHE / "numba"
 KNOWN = Path(__file__).with_name("known.toml")
 PACKAGES = ("clients", "bundle", "export", "server", "training")
 AREAS = {
@@ -44,6 +47,11 @@ AREAS = {
 }
 """Folders of sources, and of the tests that are to hold them."""
 MAX_SURVIVING_SHARE = 0.1
+MAX_SECONDS = 600
+"""For tests that were not timed: a mutant may never end."""
+PYTEST_OPTIONS = ("-x", "-n", "0", "-p", "no:cacheprovider")
+NOTHING_FAILED = (0, 5)
+"""pytest's exit codes where all passed, and where all are left out as they take long."""
 MAX_BYTES = 12 << 30
 """Memory: a mutant may ask for more and more."""
 
@@ -112,78 +120,67 @@ def _ranked_mutations(area: str, seed: int) -> list[tuple[str, Mutation]]:
 
 
 class Coverage:
-    """Which tests of an area run which lines."""
+    """Which files of an area's tests run which lines of it."""
 
     def __init__(self, area: str) -> None:
-        """Records it where what was recorded is of other sources or tests."""
-        self._folders, self._tests = AREAS[area]
-        digest = hashlib.sha256()
-        for name in _files([*self._folders, *self._tests]):
-            digest.update(name.encode() + b"\0" + (TREE / name).read_bytes())
-        self.digest, path = digest.hexdigest(), CACHE / f"{area}.json"
-        recorded = json.loads(path.read_text()) if path.exists() else {}
-        if recorded.get("digest") != self.digest:
-            print(f"{area}: recording which tests run which lines", flush=True)
-            recorded = self._record() | {"digest": self.digest}
-            path.write_text(json.dumps(recorded))
-        self.seconds: float = recorded["seconds"]
-        self._contexts: list[str] = recorded["contexts"]
-        """Tests, and whether it is they that run a line or a fixture for them."""
-        self._lines: dict[str, dict[str, list[int]]] = recorded["lines"]
-
-    def recorded(self, file: str, line: int) -> list[str]:
-        """The tests that were seen to run a line. None is seen where it is compiled, or run at import."""
-        return self._tests_in(self._lines.get(file, {}).get(str(line), []))
+        """Records what is not known of files of tests as they are and of the sources that they run."""
+        folders, tests = AREAS[area]
+        self._path = CACHE / f"{area}.json"
+        self._records = json.loads(self._path.read_text()) if self._path.exists() else {}
+        files = list(filter(is_tests, _files(tests)))
+        self._records = {
+            name: record
+            for name, record in self._records.items()
+            if name in files and record["digest"] == self._digest(name)
+        }
+        if missing := [name for name in files if name not in self._records]:
+            print(f"{area}: recording which lines {len(missing)} files of tests run", flush=True)
+            self._record(folders, missing)
 
     def tests_of(self, file: str, line: int) -> list[str]:
-        """The tests that run a line, or else any line of its file, or else all of the area."""
-        runs = chain.from_iterable(self._lines.get(file, {}).values())
-        return self.recorded(file, line) or self._tests_in(dict.fromkeys(runs)) or self._tests
+        """The tests that run a line, the quickest first; or else any line of its file, or else all.
 
-    def _tests_in(self, contexts: Iterable[int]) -> list[str]:
-        runs = [self._contexts[place].rpartition("|") for place in contexts]
-        # What a fixture runs is run for all tests of the file.
-        files = dict.fromkeys(test.partition("::")[0] for test, _, when in runs if when != "run")
-        return [*dict.fromkeys(test for test, _, _ in runs if test.partition("::")[0] not in files), *files]
+        No line is seen to be run where it is compiled, or run at import.
+        """
+        every = sorted(self._records, key=lambda name: self._records[name]["seconds"])
+        of_file = [name for name in every if file in self._records[name]["lines"]]
+        return [name for name in of_file if line in self._records[name]["lines"][file]] or of_file or every
 
-    def _record(self) -> dict[str, object]:
-        from coverage import CoverageData
+    def seconds(self, tests: Iterable[str]) -> float:
+        """What tests took, of the processor."""
+        return sum(self._records[name]["seconds"] for name in tests)
 
-        began, file = time.monotonic(), CACHE / "coverage"
-        file.unlink(missing_ok=True)
-        options = ["--cov-context=test", "--cov-report=", *(f"--cov={TREE / each}" for each in self._folders)]
-        code, output = run_tests([*self._tests, *options], 7200, COVERAGE_FILE=str(file))
+    def digest(self, tests: Iterable[str]) -> str:
+        """Another one once one of these tests, or what it runs, is another."""
+        return digest_of("".join(self._records[name]["digest"] for name in tests))
+
+    def _digest(self, test: str) -> str:
+        paths = [TREE / name for name in sorted([test, *self._records[test]["lines"]])]
+        return digest_of("".join(path.read_text() for path in paths if path.exists()))
+
+    def _record(self, folders: Sequence[str], tests: Sequence[str]) -> None:
+        file = CACHE / "record"
+        code, output = run("tests.mutants.recording", [str(file), ",".join(folders), *tests], 7200)
         if code != 0:
             raise click.ClickException(f"without any change tests fail:\n{output[-3000:]}")
-        data = CoverageData(file)
-        data.read()
-        contexts = sorted(data.measured_contexts() - {""})
-        number = {context: place for place, context in enumerate(contexts)}
-        lines = {
-            str(Path(name).relative_to(TREE)): {
-                line: [number[context] for context in sorted(found) if context]
-                for line, found in data.contexts_by_lineno(name).items()
-            }
-            for name in data.measured_files()
-        }
-        return {"seconds": time.monotonic() - began, "contexts": contexts, "lines": lines}
+        self._records |= json.loads(file.read_text())
+        for name in tests:
+            # One whose tests are all long runs nothing.
+            record = self._records.setdefault(name, {"seconds": 0.0, "lines": {}})
+            record["digest"] = self._digest(name)
+        self._path.write_text(json.dumps(self._records))
 
 
-def run_tests(arguments: Sequence[str], seconds: float, **environment: str) -> tuple[int, str]:
-    """pytest's exit code and what it wrote; 124 where it took too long."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(str(TREE / package) for package in PACKAGES),
-        "NUMBA_CACHE_DIR": str(CACHE / "numba"),
-        **environment,
-    }
-    with tempfile.TemporaryFile("w+") as output, tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
-        # One argument a line, of which there may be thousands.
-        listed.write("\n".join(arguments))
-        listed.flush()
+def run(
+    module: str, arguments: Sequence[str], seconds: float, numba_cache: Path = NUMBA_CACHE
+) -> tuple[int, str]:
+    """A module's exit code in the copy of the tree and what it wrote; 124 where it took too long."""
+    paths = os.pathsep.join(str(TREE / package) for package in PACKAGES)
+    with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-x", "-n", "0", "-p", "no:cacheprovider", f"@{listed.name}"],
-            cwd=TREE, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            [sys.executable, "-m", module, *arguments],
+            cwd=TREE, env={**os.environ, "PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(numba_cache)},
+            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MAX_BYTES, MAX_BYTES)),
         )  # fmt: skip
         try:
@@ -199,34 +196,118 @@ def run_tests(arguments: Sequence[str], seconds: float, **environment: str) -> t
         return code, output.read()
 
 
-def is_killed(mutant: Mutant, coverage: Coverage) -> bool:
-    """Whether a test that may run its line fails with it."""
+def killer(mutant: Mutant, tests: Sequence[str], seconds: float) -> str | None:
+    """The first of the tests that fails with a mutant, or its file, or none."""
     path = TREE / mutant.file
     source, times = path.read_text(), path.stat()
-    # Compiled code that is kept holds that of other files, and does not go when these change.
     with tempfile.TemporaryDirectory() as folder:
-        fresh = {} if coverage.recorded(mutant.file, mutant.line) else {"NUMBA_CACHE_DIR": folder}
+        numba_cache = NUMBA_CACHE
+        if "@njit" in source:
+            numba_cache = Path(folder) / "numba"
+            shutil.copytree(NUMBA_CACHE, numba_cache)
+            forget_compiled(numba_cache, mutant.file)
         try:
             path.write_text(mutant.source)
-            code, output = run_tests(
-                coverage.tests_of(mutant.file, mutant.line), 60 + 3 * coverage.seconds, **fresh
-            )
+            code, output = run("pytest", [*PYTEST_OPTIONS, *tests], seconds, numba_cache)
         finally:
             path.write_text(source)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    if code == 4 and "ERROR collecting" not in output and "conftest" not in output:
-        raise click.ClickException(f"the tests recorded can't be run:\n{output[-3000:]}")
-    return code != 0
+    if code in NOTHING_FAILED:
+        return None
+    failed = re.search(r"^(?:FAILED|ERROR) (tests/.*?)(?: - .*)?$", output, re.MULTILINE)
+    return failed[1] if failed else tests[0]
+
+
+class Results:
+    """What was found out, now and before."""
+
+    def __init__(self) -> None:
+        self._path = CACHE / "results.jsonl"
+        self._path.touch()
+        entries = map(json.loads, self._path.read_text().splitlines())
+        # Tests of later may notice what those of then did not.
+        self._done = {(each["file"], each["change"], each["survives_digest"]) for each in entries}
+        self._coverage: dict[str, Coverage] = {}
+        self._killers: set[str] = set()
+
+    def survives_direct(self, mutant: Mutant) -> bool:
+        """Whether the tests that import the changed module, or are named after it, let it through."""
+        folders, stem = AREAS[mutant.area][1], Path(mutant.file).stem
+        near = [
+            *importing(mutant.file, folders),
+            *(name for name in _files(folders) if stem in Path(name).stem),
+        ]
+        tests = [name for name in dict.fromkeys(near) if is_tests(name)]
+        content = "".join((TREE / name).read_text() for name in tests)
+        return not tests or self._survives(mutant, tests, digest_of(content), MAX_SECONDS)
+
+    def survives_all(self, mutant: Mutant) -> bool:
+        """Whether all tests of the area that run the line do."""
+        own = self._coverage.get(mutant.area) or Coverage(mutant.area)
+        self._coverage[mutant.area] = own
+        tests = own.tests_of(mutant.file, mutant.line)
+        return self._survives(mutant, tests, own.digest(tests), 120 + 10 * own.seconds(tests))
+
+    def _survives(self, mutant: Mutant, tests: Sequence[str], digest: str, seconds: float) -> bool:
+        if (mutant.file, mutant.change, None) in self._done:
+            return False
+        if (mutant.file, mutant.change, digest) in self._done:
+            return True
+        began, found = time.monotonic(), killer(mutant, tests, seconds)
+        entry = {"file": mutant.file, "change": mutant.change, "survives_digest": None if found else digest}
+        with self._path.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+        told = f"killed by {found}" if found else f"survives {len(tests)} files of tests"
+        print(f"{mutant}\n  {told} ({time.monotonic() - began:.0f} s)", flush=True)
+        if found:
+            self._killers.add(found)
+        return not found
+
+    def check_killers(self) -> None:
+        """Raises ClickException where a test that has failed with a mutant fails without, too."""
+        code, output = run("pytest", [*PYTEST_OPTIONS, *self._killers], 7200) if self._killers else (0, "")
+        if code not in NOTHING_FAILED:
+            raise click.ClickException(f"without any change tests fail:\n{output[-3000:]}")
+
+
+def importing(file: str, folders: Sequence[str]) -> list[str]:
+    """The files that import a module."""
+    module = file.removesuffix(".py").partition("/")[2].replace("/", ".")
+    return [name for name in _files(folders) if f"{module} import" in (TREE / name).read_text()]
+
+
+def forget_compiled(numba_cache: Path, file: str) -> None:
+    """Removes what may hold a file's compiled code: numba sees a change of the file itself alone."""
+    changed = [file]
+    for name in changed:
+        changed += [other for other in importing(name, AREAS["aligners"][0]) if other not in changed]
+    for name in changed:
+        for path in numba_cache.rglob(f"{Path(name).stem}.*"):
+            path.unlink()
 
 
 def copy_tree() -> None:
     """Makes the copy what the tree is: all files that git knows or would."""
     command = ["git", "ls-files", "-co", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    shutil.rmtree(TREE, ignore_errors=True)
-    for name in filter(lambda name: (ROOT / name).is_file(), listed.splitlines()):
+    names = [name for name in listed.splitlines() if (ROOT / name).is_file()]
+    for path in TREE.rglob("*"):
+        # What tests have made, and what is compiled, stays.
+        is_made = not {".pytest_cache", "__pycache__"}.isdisjoint(path.parts)
+        if path.is_file() and not is_made and str(path.relative_to(TREE)) not in names:
+            path.unlink()
+    for name in names:
         (TREE / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, TREE / name)
+
+
+def digest_of(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def is_tests(name: str) -> bool:
+    """Of a file: whether tests are found in it."""
+    return Path(name).name.startswith("test_")
 
 
 def _files(folders: Sequence[str]) -> list[str]:
@@ -241,44 +322,21 @@ def main(number: int, seed: int, areas: Sequence[str]) -> None:
     """Change lines one by one and name the changes that no test notices."""
     # Ended as by Ctrl-C, so that the tests end with it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    CACHE.mkdir(exist_ok=True)
+    NUMBA_CACHE.mkdir(parents=True, exist_ok=True)
     copy_tree()
     areas = areas or list(AREAS)
     known = [one for one in known_mutants(TREE) if one.area in areas]
-    results = CACHE / "results.jsonl"
-    results.touch()
-    # Tests of later may notice what those of then did not.
-    done = {
-        (each["file"], each["change"], each["survives_digest"])
-        for each in map(json.loads, results.read_text().splitlines())
-    }
-    coverage: dict[str, Coverage] = {}
-    num_tried = 0
-    survivors = []
-    for mutant in chain((one for one in known if not one.equivalent), drawn_mutants(areas, seed, known)):
-        if num_tried == number:
-            break
-        if mutant.area not in coverage:
-            coverage[mutant.area] = Coverage(mutant.area)
-        own, began = coverage[mutant.area], time.monotonic()
-        num_tried += 1
-        if (mutant.file, mutant.change, None) in done:
-            continue
-        if (mutant.file, mutant.change, own.digest) not in done:
-            survives = None if is_killed(mutant, own) else own.digest
-            with results.open("a") as file:
-                entry = {"file": mutant.file, "change": mutant.change, "survives_digest": survives}
-                file.write(json.dumps(entry) + "\n")
-            told = f"{'SURVIVES' if survives else 'killed'} after {time.monotonic() - began:.0f} s"
-            print(f"{num_tried}/{number} {told}: {mutant}", flush=True)
-            if not survives:
-                continue
-        survivors.append(mutant)
+    drawn = drawn_mutants(areas, seed, known)
+    mutants = list(islice(chain((one for one in known if not one.equivalent), drawn), number))
+    results = Results()
+    let_through = [mutant for mutant in mutants if results.survives_direct(mutant)]
+    survivors = [mutant for mutant in let_through if results.survives_all(mutant)]
+    results.check_killers()
     for mutant in known:
         if mutant.equivalent:
             print(f"equivalent: {mutant}: {mutant.equivalent}")
-    print(f"{len(survivors)} of {num_tried} survive", *survivors, sep="\n  ")
-    sys.exit(len(survivors) > MAX_SURVIVING_SHARE * num_tried or any(one in known for one in survivors))
+    print(f"{len(survivors)} of {len(mutants)} survive", *survivors, sep="\n  ")
+    sys.exit(len(survivors) > MAX_SURVIVING_SHARE * len(mutants) or any(one in known for one in survivors))
 
 
 if __name__ == "__main__":

@@ -96,17 +96,42 @@ def test_a_model_that_is_surer_of_itself_passes_as_well() -> None:
         check_loss("int8", loss_of(words, rounded_to_int8(model)), rounded, entropy)
 
 
-def test_a_model_that_rounding_ruins_is_refused_though_its_graphs_are_sound() -> None:
-    model = make_deep(2, "post")
-    _, rounded = listen_to(model)
-    ruined = Loss(
-        divergence_N=np.full_like(rounded.divergence_N, 0.5),
-        attention_N=rounded.attention_N,
-        agrees_N=rounded.agrees_N,
-        drawn_N=rounded.drawn_N,
-        tensors=rounded.tensors,
+def loss_of_size(divergence: float, distance: float, attention: float) -> Loss:
+    """Everywhere the same."""
+    return Loss(
+        divergence_N=np.full(3, divergence),
+        attention_N=np.full(3, attention),
+        agrees_N=np.ones(3, bool),
+        drawn_N=np.zeros(3),
+        tensors={"memory.keys": distance},
     )
-    check_loss("int8", ruined, ruined, entropy=5.1)
+
+
+@pytest.mark.parametrize(
+    ("precision", "rounded", "allowed", "entropy"),
+    [
+        ("int8", (1e-3, 0.1, 0.1), (4e-3, 0.3, 0.3), 1.0),
+        ("fp16", (1e-3, 0.1, 0.1), (0.25e-3, 0.025, 0.05), 1.0),
+        ("int8", (0, 0, 0), (1e-6, 2e-3, 1e-3), 1.0),
+        ("int8", (1, 1, 1), (0.01, 3, 3), 0.02),
+        ("int8", (1, 1, 1), (0.5, 3, 3), 5.0),
+    ],
+)
+def test_what_is_allowed_is_what_the_decision_says(
+    precision: str, rounded: tuple[float, ...], allowed: tuple[float, ...], entropy: float
+) -> None:
+    """In shares of what rounding to eight bits does, where that is little as such, and of the entropy."""
+
+    def is_allowed(*shares: float) -> bool:
+        found = loss_of_size(*(share * most for share, most in zip(shares, allowed, strict=True)))
+        return passes(precision, found, loss_of_size(*rounded), entropy)
+
+    assert is_allowed(0.99, 0.99, 0.99)
+    assert not any(is_allowed(*shares) for shares in 1.01 * np.eye(3))
+
+
+def test_a_model_that_rounding_ruins_is_refused_though_its_graphs_are_sound() -> None:
+    ruined = loss_of_size(0.5, 0, 0)
     with pytest.raises(ParityError, match=r"sound, but the model loses too much .*0\.5 nats .* 0\.3 is"):
         check_loss("int8", ruined, ruined, entropy=3.0)
 
