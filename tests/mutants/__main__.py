@@ -214,7 +214,7 @@ def killer(mutant: Mutant, tests: Sequence[str], seconds: float) -> str | None:
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     if code in NOTHING_FAILED:
         return None
-    failed = re.search(r"^(?:FAILED|ERROR) (tests/.*?)(?: - .*)?$", output, re.MULTILINE)
+    failed = re.search(r"^(?:FAILED|ERROR) (tests/[^[\n]*?(?:\[.*?\])?)(?: - .*)?$", output, re.MULTILINE)
     return failed[1] if failed else tests[0]
 
 

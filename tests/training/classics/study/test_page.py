@@ -1,10 +1,12 @@
-"""What the page says of the length of the source, and of training."""
+"""What the page says of the length of the source, and of predicted centres."""
 
+import numpy as np
 import pytest
 from tests.training.classics.study.made_findings import made_findings, made_set
 
+from dragoman_training.classics.study.examination import Centres
 from dragoman_training.classics.study.inputs import Bucket, StudySet, cut_buckets
-from dragoman_training.classics.study.page import length_section
+from dragoman_training.classics.study.page import centres_section, length_section
 
 SHORT = [f"the {number} dogs see a bird" for number in range(40)]
 LONG = [f"the {number} men and the old women of the town walk over the hills" for number in range(40)]
@@ -69,3 +71,11 @@ def test_the_numbers_of_a_verdict_are_those_of_the_table() -> None:
     assert difference == pytest.approx(float(last[:-1]) - float(first[:-1]), abs=0.11)
     low, high = line.split("95% interval ")[1].split(")")[0].split(" to ")
     assert float(low) < difference < float(high) < 0
+
+
+def test_predicted_centres_are_held_against_the_position_and_the_last_third_of_the_source() -> None:
+    target, length, predicted = np.array([[1, 4, 8, 9], [9, 9, 9, 12], [1, 5, 8, 9]], np.float32)
+    centres = Centres(target_position=target, source_length=length, predicted=predicted, reach=2)
+    page = centres_section([made_findings("p", SHORT, SHORT, centres=centres)], "centres.svg")
+    (row,) = [line for line in page.splitlines() if line.startswith("| `p`")]
+    assert [cell.strip() for cell in row.split("|")[2:-1]] == ["2", "4", "0.2", "0.50"]
