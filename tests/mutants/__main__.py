@@ -1,7 +1,7 @@
 """`make mutants`: changes lines of the sources one by one and names the changes that no test notices.
 
 The mutants of known.toml are always tried; the others are drawn, as many of each area. First the files of
-tests are run that import or are named after what is changed. What these let through is tried with all that
+tests are run that are named after or import what is changed. What these let through is tried with all that
 run the changed line, as one run with coverage has recorded them (again once they or what they run change).
 All happens in a copy of the tree: whatever ends this program, the tree is as it was. What was found out is
 kept in .mutants/, so that the next call goes on where this one stopped.
@@ -231,11 +231,11 @@ class Results:
         self._killers: set[str] = set()
 
     def survives_direct(self, mutant: Mutant) -> bool:
-        """Whether the tests that import the changed module, or are named after it, let it through."""
+        """Whether the tests that are named after the changed module, or import it, let it through."""
         folders, stem = AREAS[mutant.area][1], Path(mutant.file).stem
         near = [
-            *importing(mutant.file, folders),
             *(name for name in _files(folders) if stem in Path(name).stem),
+            *importing(mutant.file, folders),
         ]
         tests = [name for name in dict.fromkeys(near) if is_tests(name)]
         content = "".join((TREE / name).read_text() for name in tests)

@@ -40,8 +40,8 @@ def mutations(source: str) -> list[Mutation]:
     found = []
     for node, replacement in _changes(ast.parse(source)):
         start = begins[node.lineno - 1] + node.col_offset
-        length = len((ast.get_source_segment(source, node) or "").encode())
-        found.append(Mutation(node.lineno, start, start + length, replacement))
+        end = begins[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
+        found.append(Mutation(node.lineno, start, end, replacement))
     return found
 
 

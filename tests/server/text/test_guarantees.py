@@ -9,7 +9,7 @@ from mimetypes import types_map
 
 import pytest
 from dragoman_bundle import Bundle
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.growth import assert_linear
 from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shipped, shuffles, translated
@@ -282,6 +282,7 @@ class Tags(HTMLParser):
 
 @ANSWERING
 @settings(max_examples=150)
+@example(text="Es sind 1<b>,5</b> da. Das д<b>ом</b> Haus.")
 @given(text=MARKUP)
 def test_every_tag_is_there_once_and_they_nest(answer: Answer, text: str) -> None:
     before = Tags(text)
@@ -418,6 +419,14 @@ def test_protection_can_be_off(bundle: Bundle) -> None:
     found = translated("Hallo {name}, 27!", bundle, options, forgets)
     assert found.text == "it is good"
     assert ("number_missing", (14, 16)) in [(each.kind.value, each.span) for each in found.warnings]
+
+
+@pytest.mark.parametrize(("answer", "rounds"), [(copies, 1), (forgets, 3)])
+def test_the_seconds_of_a_text_are_those_of_all_times_that_the_model_was_asked(
+    bundle: Bundle, answer: Answer, rounds: int
+) -> None:
+    timings = translated("Das ist {name} von mir.", bundle, OPTIONS, answer).timings
+    assert (timings.queue, timings.encode, timings.decode) == (rounds, 2 * rounds, 4 * rounds)
 
 
 @pytest.mark.parametrize(
