@@ -1,4 +1,4 @@
-"""What the page says of the length of the source, and of predicted centres."""
+"""What the page says of models, of the length of the source, and of predicted centres."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,17 @@ from tests.training.classics.study.made_findings import made_findings, made_set
 
 from dragoman_training.classics.study.examination import Centres
 from dragoman_training.classics.study.inputs import Bucket, StudySet, cut_buckets
-from dragoman_training.classics.study.page import centres_section, length_section
+from dragoman_training.classics.study.page import centres_section, describe_model, length_section
+from dragoman_training.models import (
+    BahdanauConfig,
+    LanguageModelConfig,
+    LuongConfig,
+    ModelConfig,
+    MultiHeadConfig,
+    PlainConfig,
+    StructuredConfig,
+    TransformerConfig,
+)
 
 SHORT = [f"the {number} dogs see a bird" for number in range(40)]
 LONG = [f"the {number} men and the old women of the town walk over the hills" for number in range(40)]
@@ -79,3 +89,27 @@ def test_predicted_centres_are_held_against_the_position_and_the_last_third_of_t
     page = centres_section([made_findings("p", SHORT, SHORT, centres=centres)], "centres.svg")
     (row,) = [line for line in page.splitlines() if line.startswith("| `p`")]
     assert [cell.strip() for cell in row.split("|")[2:-1]] == ["2", "4", "0.2", "0.50"]
+
+
+@pytest.mark.parametrize(
+    ("config", "what"),
+    [
+        (PlainConfig(), "plain, 4 layers, no attention, source reversed"),
+        (
+            PlainConfig(cell="gru", reverse_source=False),
+            "plain, GRU, 4 layers, no attention, source not reversed",
+        ),
+        (LuongConfig(), "Luong, global attention, general score, input feeding"),
+        (
+            LuongConfig(attention="local-p", window=4, input_feeding=False),
+            "Luong, local-p attention, window 4, general score, no input feeding",
+        ),
+        (BahdanauConfig(), "Bahdanau, GRU"),
+        (MultiHeadConfig(heads=4), "recurrent decoder, 4 heads"),
+        (StructuredConfig(annotations=10), "structured self-attention, 10 vectors"),
+        (TransformerConfig(encoder_layers=6), "Transformer, pre-norm, 6 + 3 layers, 4 heads"),
+        (LanguageModelConfig(), "lm"),
+    ],
+)
+def test_a_model_is_described_by_what_sets_it_apart(config: ModelConfig, what: str) -> None:
+    assert describe_model(config) == what
