@@ -6,11 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from matplotlib.figure import Figure
 from tests.training.toy_pairs import toy_tokenizer
 
 from dragoman_training.classics.words import (
+    Answer,
     SkipGramOptions,
     Space,
+    draw_panel,
     open_pieces,
     open_vectors,
     piece_of,
@@ -39,6 +42,14 @@ def test_what_is_taken_away_leads_to_the_analogy() -> None:
     queen, man, woman, king = 0, 1, 2, 3
     (best,) = space.nearest([king, woman], [man], number=1)
     assert best.row == queen
+    # An arrow goes from the word taken away to one of the others, and from the other one to the answer.
+    axes = Figure().subplots()
+    draw_panel(axes, Answer(space=space, plus=[king, woman], minus=[man], neighbours=[best]))
+    points = [tuple(line.get_xydata()[0]) for line in axes.lines]
+    arrows = [each for each in axes.texts if each.arrow_patch is not None]
+    ends = [(points.index(tuple(each.xyann)), points.index(tuple(each.xy))) for each in arrows]
+    # In the order that they are drawn: king, woman, man, queen.
+    assert ends == [(2, 1), (0, 3)]
 
 
 def test_special_pieces_are_no_neighbours(toy_checkpoint: Path) -> None:

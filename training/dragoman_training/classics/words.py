@@ -233,10 +233,11 @@ def draw_words(answers: Sequence[Answer], path: Path) -> None:
 
     with drawn(path, (PANEL_INCHES * len(answers), PANEL_INCHES)) as figure:
         for axes, answer in zip(figure.subplots(1, len(answers), squeeze=False)[0], answers, strict=True):
-            _panel(axes, answer)
+            draw_panel(axes, answer)
 
 
-def _panel(axes: "Axes", answer: Answer) -> None:
+def draw_panel(axes: "Axes", answer: Answer) -> None:
+    """The words of one space; of an analogy, such as king - man + woman, arrows show its two steps."""
     from dragoman_training.classics.figures import COLOURS
 
     rows = [*answer.plus, *answer.minus, *(one.row for one in answer.neighbours)]
