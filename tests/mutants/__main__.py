@@ -52,7 +52,7 @@ MAX_SECONDS = 600
 PYTEST_OPTIONS = ("-x", "-n", "0", "-p", "no:cacheprovider")
 NOTHING_FAILED = (0, 5)
 """pytest's exit codes where all passed, and where all are left out as they take long."""
-MAX_BYTES = 12 << 30
+MAX_BYTES = 6 << 30
 """Memory: a mutant may ask for more and more."""
 
 
