@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from tests.training.classics.study.made_findings import made_findings, made_set
 
-from dragoman_training.classics.study.examination import Centres
+from dragoman_training.classics.study.examination import centres_of
 from dragoman_training.classics.study.inputs import Bucket, StudySet, cut_buckets
 from dragoman_training.classics.study.page import centres_section, describe_model, length_section
+from dragoman_training.decoding.forced_attention import ForcedAttention
 from dragoman_training.models import (
     BahdanauConfig,
     LanguageModelConfig,
@@ -84,11 +85,17 @@ def test_the_numbers_of_a_verdict_are_those_of_the_table() -> None:
 
 
 def test_predicted_centres_are_held_against_the_position_and_the_last_third_of_the_source() -> None:
-    target, length, predicted = np.array([[1, 4, 8, 9], [9, 9, 9, 12], [1, 5, 8, 9]], np.float32)
-    centres = Centres(target_position=target, source_length=length, predicted=predicted, reach=2)
+    # A sentence of nine pieces and one of four. What is predicted for the end counts for nothing.
+    centres = centres_of(
+        [
+            ForcedAttention(weights_UT=np.zeros((len(centre_U), length)), centre_U=np.array(centre_U))
+            for length, centre_U in ((9, [1.0, 5.0, 7.0, 9.0]), (4, [4.0, 3.0]))
+        ],
+        reach=2,
+    )
     page = centres_section([made_findings("p", SHORT, SHORT, centres=centres)], "centres.svg")
     (row,) = [line for line in page.splitlines() if line.startswith("| `p`")]
-    assert [cell.strip() for cell in row.split("|")[2:-1]] == ["2", "4", "0.2", "0.50"]
+    assert [cell.strip() for cell in row.split("|")[2:-1]] == ["2", "4", "2.5", "0.50"]
 
 
 @pytest.mark.parametrize(
