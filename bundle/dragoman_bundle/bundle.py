@@ -72,10 +72,25 @@ class Bundle(BundleGraphs):
 
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
+    target_start: tuple[int, ...] = ()
+    """Target tokens that every translation begins with, and that are no part of it."""
 
     def tagged(self, tag: str) -> "Bundle":
         """The bundle with a tag before every source; as it is for an empty one. Raises ValueError."""
         return replace(self, source_tokenizer=self.source_tokenizer.tagged(tag)) if tag else self
+
+    def between(self, source: str, target: str) -> "Bundle":
+        """The bundle, of many languages, for two of them, given by their codes as the manifest has them."""
+        assert isinstance(self.source_tokenizer, VocabularyTokenizer)
+        pieces = self.manifest.languages
+        start = self.target_tokenizer.id_of(pieces[target])
+        assert start is not None
+        return replace(
+            self,
+            manifest=self.manifest.between(source, target),
+            source_tokenizer=self.source_tokenizer.beginning_with(pieces[source]),
+            target_start=(start,),
+        )
 
     @property
     def graphs(self) -> BundleGraphs:
@@ -109,6 +124,9 @@ def open_bundle(path: Path | str) -> Bundle:
         manifest.target_vocabulary,
         manifest.target_ids,
     )
+    for piece in manifest.languages.values():
+        if source.id_of(piece) is None or target.id_of(piece) is None:
+            raise TokenizerMismatchError(f"{folder}: its tokenizers have no piece {piece!r}, of a language")
     shortlist = None
     if manifest.shortlist is not None:
         file = manifest.shortlist.file

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from dragoman_bundle.codec import CodecError, decode, encode
@@ -22,10 +22,12 @@ from dragoman_bundle.ranges import (
     check_number,
 )
 
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 """2 added the shortlist, 3 `attention_of_input`, 4 a quality's `shortlist` and `length_penalty`, 5
-`language_token`, 6 `source_end`."""
-READABLE_VERSIONS = (1, 2, 3, 4, 5, 6, 7)
+`language_token`, 6 `source_end`, 7 `padded_behind`, 8 `languages`."""
+READABLE_VERSIONS = tuple(range(1, FORMAT_VERSION + 1))
+MULTIPLE_LANGUAGES = "mul"
+"""Code of ISO 639-2, and both languages of a model of many."""
 MANIFEST_FILE = "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 20
 """Most bytes of one that is read. Others have a few thousand."""
@@ -53,6 +55,7 @@ _MAX_DESCRIPTION = 10_000
 _MAX_LICENCE = 2_000
 _MAX_CREDIT = 10_000
 _MAX_QUALITIES = 64
+_MAX_LANGUAGES = 10_000
 _MAX_PARAMETERS = 10**15
 _MAX_SCORE = 1_000_000
 _MAX_TENSORS = 10_000
@@ -218,9 +221,9 @@ class Manifest:
     version: str
     """Version of the model, such as "1"."""
     source_language: str
-    """BCP 47 code."""
+    """BCP 47 code, or MULTIPLE_LANGUAGES."""
     target_language: str
-    """BCP 47 code."""
+    """BCP 47 code, or MULTIPLE_LANGUAGES."""
     architecture: Architecture
     """Family and sizes."""
     source_vocabulary: int
@@ -264,6 +267,9 @@ class Manifest:
     source_end: bool = True
     """Whether a source ends with the end of its vocabulary, or with its last piece, as OpenNMT's do; since
     version 6."""
+    languages: Mapping[str, str] = field(default_factory=dict)
+    """Of a model that translates from each of many languages to each other: by BCP 47 code the piece that a
+    source in the language, and a translation to it, begins with; since version 8."""
 
     def __post_init__(self) -> None:
         check_name("name", self.name)
@@ -284,6 +290,30 @@ class Manifest:
         check_number("the number of files", len(self.files), 0, _MAX_FILES)
         if self.language_token is not None and self.source_pieces is None:
             raise ManifestError("language_token needs source_pieces: only such tokenizers know one")
+        if self.languages and (self.source_pieces is None or self.target_pieces is None):
+            raise ManifestError("languages needs source_pieces and target_pieces, which have their pieces")
+        check_number("the number of languages", len(self.languages), 0, _MAX_LANGUAGES)
+        for language, piece in self.languages.items():
+            check_language("a language", language)
+            check_line(f"the piece of {language}", piece, _MAX_LINE)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The languages that it translates from."""
+        return tuple(self.languages) or (self.source_language,)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The languages that it translates to."""
+        return tuple(self.languages) or (self.target_language,)
+
+    def between(self, source: str, target: str) -> "Manifest":
+        """What it would say of two of its many languages alone, given by their codes as it has them."""
+        assert target in self.languages
+        token = self.languages[source]
+        return replace(
+            self, source_language=source, target_language=target, language_token=token, languages={}
+        )
 
     @property
     def key(self) -> str:

@@ -228,6 +228,7 @@ def model(message: pb.Model) -> Model:
         providers=dict(message.providers),
         defaults=_plain(DecodingDefaults, message.defaults, length_policy=policy),
         quality=tuple(_plain(Quality, quality) for quality in message.quality),
+        languages=tuple(message.languages),
         loaded=not message.HasField("loaded") or message.loaded,
     )
 

@@ -88,6 +88,9 @@ class Model:
     """Licence of the model."""
     credit: str
     """Credit owed to the makers of its training data."""
+    languages: tuple[str, ...] = ()
+    """Of a model of many languages all of them: it translates from each to each other, and its source and
+    target are "mul"."""
     loaded: bool = True
     """Whether it is loaded; the first request to one that is not waits until it is."""
 

@@ -59,6 +59,8 @@ def export_foreign(
     """
     build = None
     if shortlist_files is not None:
+        if subject.languages:
+            raise ValueError("a shortlist is of two languages, and this model of many: leave it out")
         build = shortlist_files.builder(subject, shortlist_options, report)
         subject = with_told(subject, shortlist_options.command_line(shortlist_files.command_line()))
         if check_text is None and shortlist_files.text is not None:
@@ -109,7 +111,8 @@ def export_subject(
         text = None
         if check_text is not None:
             limit = subject.decoding.max_source_tokens
-            text = text_sources(check_text, source, source_end=subject.source_end, max_tokens=limit)
+            tokenizer = subject.checked_tokenizer
+            text = text_sources(check_text, tokenizer, source_end=subject.source_end, max_tokens=limit)
         gate = ParityGate(
             subject.model.reference(),
             subject.decoding,
@@ -118,6 +121,7 @@ def export_subject(
             target_ids=special_ids(target),
             source_end=subject.source_end,
             text=text,
+            start=subject.checked_start,
         )
         find = None
         if subject.model.is_transformer:

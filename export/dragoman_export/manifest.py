@@ -56,6 +56,7 @@ def make_manifest(
         target_pieces=tokenizers.target_pieces,
         attention_of_input=subject.attention_of_input,
         source_end=subject.source_end,
+        languages=subject.languages,
         language_token=source.language_token if isinstance(source, VocabularyTokenizer) else None,
     )
 

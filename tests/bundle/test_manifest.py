@@ -2,11 +2,14 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from dragoman_bundle import Manifest, ManifestError
+from dragoman_bundle.manifest import FORMAT_VERSION
 
+MODELS = Path(__file__).parents[2] / "models"
 Edit = Callable[[dict[str, Any]], object]
 
 
@@ -24,10 +27,10 @@ def past(manifest: dict[str, Any], name: str, padded_behind: list[str]) -> dict[
     ("edit", "message"),
     [
         (
-            lambda m: m.update(format_version=8),
-            "format_version is 8, and this release reads 1, 2, 3, 4, 5, 6, 7;",
+            lambda m: m.update(format_version=9),
+            "format_version is 9, and this release reads 1, 2, 3, 4, 5, 6, 7, 8;",
         ),
-        (lambda m: m.update(format_version=8, novelty=True), "format_version is 8, and this release reads 1"),
+        (lambda m: m.update(format_version=9, novelty=True), "format_version is 9, and this release reads 1"),
         (lambda m: m.update(language_token=">>fr<<"), "language_token needs source_pieces"),
         (
             lambda m: m["contract"]["state"][0].update(padded_behind=["fp32"], growth_axis=None),
@@ -91,6 +94,23 @@ def test_a_source_has_an_end_where_an_older_manifest_does_not_say(manifest: Mani
     value = json.loads(manifest.to_json())
     del value["source_end"]
     assert Manifest.from_json(json.dumps(value | {"format_version": 5})).source_end
+
+
+@pytest.mark.parametrize("folder", ["de-en/1", "en-de/1"])
+def test_the_shipped_bundles_of_an_older_format_are_read_and_are_of_one_pair(folder: str) -> None:
+    text = (MODELS / folder / "manifest.json").read_text()
+    manifest = Manifest.from_json(text)
+    assert manifest.format_version < FORMAT_VERSION
+    assert '"languages"' not in text
+    assert "-".join((*manifest.sources, *manifest.targets)) == manifest.name
+
+
+def test_languages_need_the_pieces_of_both_sides(manifest: Manifest) -> None:
+    value = json.loads(manifest.to_json()) | {"languages": {"de": "__de__", "en": "__en__"}}
+    with pytest.raises(ManifestError, match="languages needs source_pieces and target_pieces"):
+        Manifest.from_json(json.dumps(value))
+    value |= {"source_pieces": "vocab.json", "target_pieces": "vocab.json"}
+    assert Manifest.from_json(json.dumps(value)).between("de", "en").language_token == "__de__"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '"manifest"', '{"format_version": NaN}'])

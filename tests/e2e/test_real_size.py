@@ -12,7 +12,7 @@ from tests.conftest import toy_pairs
 from tests.e2e.real_size import VOCABULARY, write_real_size
 from tests.e2e.server_process import COMMAND, ServerProcess
 
-from dragoman_export.from_hf import load_marian
+from dragoman_export.from_hf import load_checkpoint
 from dragoman_export.reference.stepper import ReferenceStepper
 
 pytestmark = pytest.mark.long
@@ -70,7 +70,7 @@ def test_both_precisions_passed_the_gate_and_the_card_tells_by_how_much(bundle: 
 def test_what_is_served_is_what_its_reference_decodes(
     checkpoint: Path, bundle: Bundle, server: ServerProcess
 ) -> None:
-    subject = load_marian(str(checkpoint))
+    subject = load_checkpoint(str(checkpoint))
     source, target = subject.source_tokenizer, subject.target_tokenizer
     stepper = ReferenceStepper(subject.model.reference(), source_pad_id=source.pad_id, eos_id=target.eos_id)
     sources = [[*ids, source.eos_id] for ids in source.encode_ids(SENTENCES)]

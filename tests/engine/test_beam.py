@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -222,6 +223,27 @@ def test_every_hypothesis_begins_with_the_prefix_and_its_score_counts_it(beam_si
         tokens = (*hypothesis.tokens, EOS)[: 8 if hypothesis.finish_reason is FinishReason.LENGTH else None]
         expected = sum(model((5, 6), tokens[:u])[token] for u, token in enumerate(tokens))
         assert hypothesis.log_probability == pytest.approx(float(expected), rel=1e-5)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_start_is_read_and_is_no_part_of_a_hypothesis(beam_size: int) -> None:
+    model = random_model(6)
+    start, prefix, source = (4, 3), (2,), (5, 6)
+    options = {"beam_size": beam_size, "max_output_tokens": 6, "return_attention": True}
+    plain = sentence(source, **options, num_hypotheses=beam_size, target_prefix=prefix)
+    others = [replace(plain, source=(5, 6, 7)), plain]
+    begun = replace(plain, target_start=start)
+    # What a model says that has read the start: the same search over that model, without one.
+    [expected] = search(lambda source, read: model(source, start + read), 6, [plain])
+    for found in (search(model, 6, [begun])[0], search(model, 6, [*others, begun], joins={2: 1})[2]):
+        assert [hypothesis.tokens for hypothesis in found] == [hypothesis.tokens for hypothesis in expected]
+        for one, other in zip(found, expected, strict=True):
+            assert one.score == pytest.approx(other.score, rel=1e-5)
+            assert one.log_probability == pytest.approx(other.log_probability, rel=1e-5)
+            assert one.finish_reason is other.finish_reason
+            assert one.attention is not None
+            assert other.attention is not None
+            assert one.attention.shape == other.attention.shape
 
 
 def test_a_prefix_may_hold_the_end_token_without_ending() -> None:

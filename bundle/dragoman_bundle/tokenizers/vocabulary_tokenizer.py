@@ -4,6 +4,7 @@ So it is with models trained by Marian: a model for each side cuts text to piece
 for each side, numbers them.
 """
 
+import copy
 import json
 from collections.abc import Sequence
 
@@ -51,12 +52,22 @@ class VocabularyTokenizer(Tokenizer):
         for name, special in (("pad", ids.pad), ("unk", ids.unk), ("bos", ids.bos), ("eos", ids.eos)):
             if not 0 <= special < size:
                 raise ValueError(f"the {name} id is {special}; there are {size}, from 0 on")
+        self.vocabulary_size = size
+        self.pad_id, self.unk_id, self.bos_id, self.eos_id = ids.pad, ids.unk, ids.bos, ids.eos
+        self._check_language_token(language_token)
+        self.language_token = language_token
+
+    def beginning_with(self, language_token: str) -> "VocabularyTokenizer":
+        """The same with another language token. Raises ValueError where the vocabulary lacks it."""
+        self._check_language_token(language_token)
+        other = copy.copy(self)
+        other.language_token = language_token
+        return other
+
+    def _check_language_token(self, language_token: str | None) -> None:
         if language_token is not None and language_token not in self._id_of:
             known = ", ".join(sorted(filter(_is_language_token, self._id_of))) or "none"
             raise ValueError(f"the vocabulary has no language token {language_token!r}; it has {known}")
-        self.language_token = language_token
-        self.vocabulary_size = size
-        self.pad_id, self.unk_id, self.bos_id, self.eos_id = ids.pad, ids.unk, ids.bos, ids.eos
 
     def encode(self, text: str) -> TokenizedText:
         """Tokenizes one sentence. Pieces that the vocabulary lacks become unknown tokens."""

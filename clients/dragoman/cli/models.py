@@ -122,7 +122,7 @@ def _table(models: list[Model]) -> Table:
         cells = (
             str(model.reference),
             model.source_language,
-            model.target_language,
+            f"{len(model.languages)} languages" if model.languages else model.target_language,
             model.architecture,
             f"{model.parameters / 1e6:.1f} M",
             model.precision,

@@ -144,6 +144,11 @@ def quality_block(quality: Sequence[Quality]) -> str:
 def _purpose(manifest: Manifest, subject: Subject) -> str:
     if subject.continues:
         return f"Continues text in {manifest.target_language}: of a sentence's beginning it writes the rest."
+    if manifest.languages:
+        languages = ", ".join(sorted(manifest.languages))
+        return (
+            f"Translates from each of these {len(manifest.languages)} languages to each other: {languages}."
+        )
     return f"Translates {manifest.source_language} to {manifest.target_language}."
 
 

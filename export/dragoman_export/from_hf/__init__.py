@@ -1,6 +1,6 @@
-"""MarianMT checkpoints of Hugging Face, such as OPUS-MT's, as what is exported."""
+"""Checkpoints of Hugging Face, MarianMT's, M2M100's and NLLB's, as what is exported."""
 
-from dragoman_export.from_hf.checkpoint import load_marian
-from dragoman_export.from_hf.errors import MarianError
+from dragoman_export.from_hf.checkpoint import load_checkpoint
+from dragoman_export.from_hf.errors import CheckpointError
 
-__all__ = ["MarianError", "load_marian"]
+__all__ = ["CheckpointError", "load_checkpoint"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
-from dragoman_export.from_hf.errors import MarianError
+from dragoman_export.from_hf.errors import CheckpointError
 
 FILES = "added_tokens.json, tokenizer_config.json or special_tokens_map.json"
 
@@ -20,7 +20,8 @@ def added_tokens(
 ) -> dict[str, int | None]:
     """The tokens of the three files with their ids; None for one that has none there.
 
-    Raises MarianError where the files are not of the form that Hugging Face writes, or name a token twice.
+    Raises CheckpointError where the files are not of the form that Hugging Face writes, or name a token
+    twice.
     """
     try:
         pairs: list[tuple[str, int | None]] = [(token, int(id_)) for token, id_ in added.items()]
@@ -32,13 +33,13 @@ def added_tokens(
                 named = listed.values() if isinstance(listed, dict) else listed
                 pairs += [(_content(token), None) for token in named]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise MarianError(f"{name}: the added tokens of {FILES} can't be read: {error!r}") from error
+        raise CheckpointError(f"{name}: the added tokens of {FILES} can't be read: {error!r}") from error
     found: dict[str, int | None] = {}
     for token, id_ in pairs:
         if id_ is None or found.get(token) in (None, id_):
             found[token] = found.get(token) if id_ is None else id_
             continue
-        raise MarianError(f"{name}: the added token {token!r} has two ids, {found[token]} and {id_}")
+        raise CheckpointError(f"{name}: the added token {token!r} has two ids, {found[token]} and {id_}")
     return found
 
 
@@ -47,7 +48,7 @@ def with_added_tokens(name: str, vocabulary: bytes, added: Mapping[str, int | No
     pieces = json.loads(vocabulary)
     for token, id_ in added.items():
         if id_ is not None and pieces.get(token, id_) != id_:
-            raise MarianError(
+            raise CheckpointError(
                 f"{name}: the added token {token!r} has the id {id_}, and {pieces[token]} in the vocabulary"
             )
     more = {token: id_ for token, id_ in added.items() if id_ is not None and token not in pieces}
@@ -55,7 +56,7 @@ def with_added_tokens(name: str, vocabulary: bytes, added: Mapping[str, int | No
 
 
 def check_added_tokens(name: str, tokenizer: VocabularyTokenizer, added: Mapping[str, int | None]) -> None:
-    """Raises MarianError, naming them, where the tokenizer does not read added tokens as what they are."""
+    """Raises CheckpointError, naming them, for added tokens that the tokenizer does not read as such."""
     pieces = json.loads(tokenizer.vocabulary)
     # No text means these: they stand for its end and the like.
     marks = {tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id}
@@ -65,7 +66,7 @@ def check_added_tokens(name: str, tokenizer: VocabularyTokenizer, added: Mapping
         if id_ not in marks and tokenizer.encode_ids([token])[0] != [id_]
     ]
     if strange:
-        raise MarianError(
+        raise CheckpointError(
             f"{name}: tokens were added to its tokenizer that ours would cut to pieces or not know: "
             f"{', '.join(map(repr, strange))}. Of added tokens, only such as '>>fra<<' can be taken over. If "
             f"your texts have none of the others, take them out of {FILES}"

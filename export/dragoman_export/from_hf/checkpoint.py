@@ -1,9 +1,9 @@
-"""Reads a MarianMT checkpoint as Hugging Face keeps it: a folder.
+"""Reads a checkpoint as Hugging Face keeps it: a folder.
 
-It has config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm and vocab.json,
-and may have generation_config.json, tokenizer_config.json, added_tokens.json, special_tokens_map.json,
-target_vocab.json, metadata.json and README.md. Where there is no generation_config.json, as in older
-releases, config.json has what stands there.
+It has config.json, model.safetensors or pytorch_model.bin, the tokenizer's files (of MarianMT source.spm,
+target.spm and vocab.json, of M2M100 and NLLB sentencepiece.bpe.model), and may have generation_config.json,
+tokenizer_config.json, added_tokens.json, special_tokens_map.json, target_vocab.json, metadata.json and
+README.md. Where there is no generation_config.json, as in older releases, config.json has what stands there.
 """
 
 import json
@@ -14,20 +14,22 @@ from textwrap import fill
 from typing import Any
 
 from dragoman_bundle.decoding import DecodingDefaults
-from dragoman_bundle.manifest import SpecialIds
+from dragoman_bundle.manifest import MULTIPLE_LANGUAGES, SpecialIds
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
 from dragoman_export.foreign.tensors import TensorsError, read_tensors
 from dragoman_export.from_hf.added_tokens import added_tokens, check_added_tokens, with_added_tokens
 from dragoman_export.from_hf.configuration import Configuration, read_configuration
-from dragoman_export.from_hf.errors import MarianError
+from dragoman_export.from_hf.errors import CheckpointError
+from dragoman_export.from_hf.multilingual import read_multilingual
 from dragoman_export.from_hf.release import METADATA_FILE, find_language, find_licence, refuse_marian_files
-from dragoman_export.from_hf.weights import marian_model
+from dragoman_export.from_hf.weights import transformer
 from dragoman_export.model import ImportedModel
 from dragoman_export.reference.imported import Floats
 from dragoman_export.subject import Card, Subject
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+_KINDS = {"marian": "A MarianMT", "m2m_100": "A multilingual"}
 BEAM_SIZE = 4
 """Where the checkpoint does not say."""
 _NEUTRAL: dict[str, tuple[Any, ...]] = {
@@ -38,7 +40,6 @@ _NEUTRAL: dict[str, tuple[Any, ...]] = {
     "encoder_repetition_penalty": (1,),
     "exponential_decay_length_penalty": (),
     "force_words_ids": ([],),
-    "forced_bos_token_id": (),
     "forced_decoder_ids": ([],),
     "guidance_scale": (1,),
     "min_length": (0, 1),
@@ -54,18 +55,18 @@ MAX_OUTPUT_RATIO, MAX_OUTPUT_MARGIN = 3.0, 30
 """Marian's models have no such limit of their own; this one only ends what has gone astray."""
 
 
-def load_marian(
+def load_checkpoint(
     name: str,
     *,
     source_language: str | None = None,
     target_language: str | None = None,
     language_token: str | None = None,
 ) -> Subject:
-    """The checkpoint in a folder.
+    """The checkpoint in a folder. One of M2M100 or NLLB knows its languages itself.
 
     Languages that are not given are those of tokenizer_config.json, or else of metadata.json. Of a model
     with several target languages the `language_token`, such as `>>fra<<`, chooses one for good. Raises
-    MarianError where it is no MarianMT checkpoint, is not whole, names no languages, has no such token, or
+    CheckpointError where it is of neither type, is not whole, names no languages, has no such token, or
     holds what our Transformer has no place for.
 
     The engine may find another translation than `generate()`, by four definitions, the first three with a
@@ -84,7 +85,7 @@ def load_marian(
     folder = Path(name)
     refuse_marian_files(name)
     if not folder.is_dir():
-        raise MarianError(f"there is no folder {name}")
+        raise CheckpointError(f"there is no folder {name}")
     stated = _read_object(folder, "config.json", is_needed=True)
     config = read_configuration(name, stated)
     # Where there is none, as in older releases, config.json has what stands there.
@@ -98,19 +99,29 @@ def load_marian(
         tokenizer_config=tokenizer_config,
         special=_read_object(folder, "special_tokens_map.json"),
     )
-    source, target = _tokenizers(folder, config, is_separate, language_token, added)
-    check_added_tokens(name, source, added)
-    metadata = _read_object(folder, METADATA_FILE)
-    licence = find_licence(_read(folder, "README.md", default=b"").decode(errors="replace"))
-    origin = folder.resolve().name
     given = (
         ("source-language", source_language),
         ("target-language", target_language),
         ("language-token", language_token),
     )
-    languages = "".join(f" --{option} {shlex.quote(value)}" for option, value in given if value)
+    languages: dict[str, str] = {}
+    if config.type == "m2m_100":
+        if stated_language := next((value for _, value in given if value), None):
+            raise CheckpointError(
+                f"{name} is of many languages, all of which its bundle has; leave {stated_language!r} out"
+            )
+        source, languages = read_multilingual(folder, config, added)
+        target = source
+        source_language = target_language = MULTIPLE_LANGUAGES
+    else:
+        source, target = _tokenizers(folder, config, is_separate, language_token, added)
+        check_added_tokens(name, source, added)
+    metadata = _read_object(folder, METADATA_FILE)
+    licence = find_licence(_read(folder, "README.md", default=b"").decode(errors="replace"))
+    origin = folder.resolve().name
+    options = "".join(f" --{option} {shlex.quote(value)}" for option, value in given if value)
     never_produced = _never_produced(name, config, generation)
-    model = ImportedModel(marian_model(name, config, _read_weights(folder), never_produced))
+    model = ImportedModel(transformer(name, config, _read_weights(folder), never_produced))
     return Subject(
         model=model,
         sizes=(model.sizes,),
@@ -121,45 +132,46 @@ def load_marian(
         or find_language(name, tokenizer_config=tokenizer_config, metadata=metadata, side="source"),
         target_language=target_language
         or find_language(name, tokenizer_config=tokenizer_config, metadata=metadata, side="target"),
+        languages=languages,
         decoding=_decoding(config, generation),
         card=Card(
-            description=f"A MarianMT model of Hugging Face, {origin}.",
+            description=f"{_KINDS[config.type]} model of Hugging Face, {origin}.",
             data=f"That of {origin}: see its own card",
             licence=licence,
             credit=f"The makers of {origin}",
         ),
-        training=_training_text(origin, languages, generation),
+        training=_training_text(origin, options, config, generation),
     )
 
 
 def _read_weights(folder: Path) -> Mapping[str, Floats]:
-    """The tensors of the checkpoint. Raises MarianError where they are not whole."""
+    """The tensors of the checkpoint. Raises CheckpointError where they are not whole."""
     paths = [folder / file for file in WEIGHTS if (folder / file).is_file()]
     if not paths:
-        raise MarianError(f"{folder} has neither {' nor '.join(WEIGHTS)}, of which a checkpoint has one")
+        raise CheckpointError(f"{folder} has neither {' nor '.join(WEIGHTS)}, of which a checkpoint has one")
     try:
         return read_tensors(paths[0])
     except TensorsError as error:
-        raise MarianError(
+        raise CheckpointError(
             f"{folder}: its weights are damaged, or do not fit its config.json: {error}"
         ) from error
 
 
-def _training_text(origin: str, languages: str, generation: Mapping[str, Any]) -> str:
-    """The card's section on training; `languages` are the options that they were given by."""
+def _training_text(origin: str, options: str, config: Configuration, generation: Mapping[str, Any]) -> str:
+    """The card's section on training; `options` are those that languages were given by."""
     return f"""Trained elsewhere. This exports {origin} again:
 
 ```
-dragoman get {origin}{languages} \\
+dragoman get {origin}{options} \\
   {{export}}
 ```
 
 It may find another translation than `generate()` of Hugging Face:
 
-{_differences(generation)}"""
+{_differences(config, generation)}"""
 
 
-def _differences(generation: Mapping[str, Any]) -> str:
+def _differences(config: Configuration, generation: Mapping[str, Any]) -> str:
     """How the checkpoint's own search is defined otherwise than the engine's, as a list in Markdown."""
     stopping = generation.get("early_stopping") or False
     penalty = (
@@ -167,7 +179,7 @@ def _differences(generation: Mapping[str, Any]) -> str:
         "2016, equation 14), with the same length penalty a."
     )
     found = [penalty]
-    if not generation.get("renormalize_logits"):
+    if config.type == "marian" and not generation.get("renormalize_logits"):
         found.append(
             "There tokens that are never produced are left out after probabilities are taken; here before, "
             "as with `renormalize_logits=True`."
@@ -192,11 +204,11 @@ def _read_object(folder: Path, file: str, *, is_needed: bool = False) -> dict[st
     try:
         found = json.loads(_read(folder, file, default=None if is_needed else b"{}"))
     except ValueError as error:
-        if isinstance(error, MarianError):
+        if isinstance(error, CheckpointError):
             raise
-        raise MarianError(f"{folder}: {file} is not JSON: {error}") from error
+        raise CheckpointError(f"{folder}: {file} is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise MarianError(f"{folder}: {file} is no JSON object")
+        raise CheckpointError(f"{folder}: {file} is no JSON object")
     return found
 
 
@@ -227,12 +239,12 @@ def _tokenizers(
             tokenizer = VocabularyTokenizer(
                 _read(folder, f"{side}.spm"), vocabulary, size=size, ids=ids, language_token=token
             )
-        except MarianError:
+        except CheckpointError:
             raise
         except ValueError as error:
-            raise MarianError(f"{name}: {side}.spm with {file}: {error}") from error
+            raise CheckpointError(f"{name}: {side}.spm with {file}: {error}") from error
         except (AttributeError, KeyError, TypeError) as error:
-            raise MarianError(f"{name}: {side}.spm with {file} is no tokenizer: {error!r}") from error
+            raise CheckpointError(f"{name}: {side}.spm with {file} is no tokenizer: {error!r}") from error
         tokenizers.append(tokenizer)
     return tokenizers[0], tokenizers[1]
 
@@ -242,7 +254,7 @@ def _never_produced(name: str, config: Configuration, generation: Mapping[str, A
     never = {config.pad, *(generation.get("suppress_tokens") or ())}
     for words in generation.get("bad_words_ids") or ():
         if len(words) != 1:
-            raise MarianError(
+            raise CheckpointError(
                 f"{name}: bad_words_ids keeps out the sequence {words}; only single tokens can be kept out. "
                 "Take it out of generation_config.json"
             )
@@ -251,7 +263,7 @@ def _never_produced(name: str, config: Configuration, generation: Mapping[str, A
             never.add(words[0])
     size = config.target_size
     if strange := sorted(token for token in never if not 0 <= token < size):
-        raise MarianError(
+        raise CheckpointError(
             f"{name}: it keeps out token {strange[0]}, and there are {size}: correct suppress_tokens or "
             "bad_words_ids in generation_config.json"
         )
@@ -259,11 +271,11 @@ def _never_produced(name: str, config: Configuration, generation: Mapping[str, A
 
 
 def _check_generation(name: str, config: Configuration, generation: Mapping[str, Any]) -> None:
-    """Raises MarianError where `generate()` would not do what the engine does, which knows no such rules."""
+    """Raises CheckpointError where `generate()` has rules that the engine does not know."""
     for key, neutral in _NEUTRAL.items():
         value = generation.get(key)
         if value is not None and value not in neutral:
-            raise MarianError(
+            raise CheckpointError(
                 f"{name}: generation_config.json has {key} = {value}, which no search of ours knows; take it "
                 "out, if the translations may be others without it"
             )
@@ -271,7 +283,7 @@ def _check_generation(name: str, config: Configuration, generation: Mapping[str,
     for key, expected in ids.items():
         value = generation.get(key)
         if value not in (None, expected, [expected]):
-            raise MarianError(
+            raise CheckpointError(
                 f"{name}: {key} is {value} in generation_config.json and {expected} in config.json; "
                 "make them one"
             )
@@ -279,7 +291,8 @@ def _check_generation(name: str, config: Configuration, generation: Mapping[str,
 
 def _decoding(config: Configuration, generation: Mapping[str, Any]) -> DecodingDefaults:
     """Decoding defaults: those of the checkpoint, where it says."""
-    positions = config.max_positions
+    # The token of a language comes before those of a translation.
+    positions = config.max_positions if config.type == "marian" else config.max_positions - 1
     beam_size = generation.get("num_beams") or BEAM_SIZE
     length_penalty = generation.get("length_penalty")
     # The former counts what is generated, and goes before the latter, as in `generate()`, which counts the
@@ -296,10 +309,10 @@ def _decoding(config: Configuration, generation: Mapping[str, Any]) -> DecodingD
 
 
 def _read(folder: Path, file: str, default: bytes | None = None) -> bytes:
-    """A file of the checkpoint. Raises MarianError where there is none and no default."""
+    """A file of the checkpoint. Raises CheckpointError where there is none and no default."""
     path = folder / file
     if path.is_file():
         return path.read_bytes()
     if default is None:
-        raise MarianError(f"{folder} has no {file}, which a MarianMT checkpoint has")
+        raise CheckpointError(f"{folder} has no {file}, which such a checkpoint has")
     return default

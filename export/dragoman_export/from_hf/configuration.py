@@ -1,15 +1,15 @@
-"""What a MarianMT checkpoint's config.json says, with Hugging Face's defaults for what it does not say."""
+"""What a checkpoint's config.json says, with Hugging Face's defaults for what it does not say."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from dragoman_export.from_hf.errors import MarianError
+from dragoman_export.from_hf.errors import CheckpointError
 from dragoman_export.reference.imported import Activation
 
 ACTIVATIONS: dict[str, Activation] = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 """Hugging Face's names, and ours."""
-_DEFAULTS = {
+_MARIAN: dict[str, Any] = {
     "vocab_size": 58101,
     "max_position_embeddings": 1024,
     "encoder_layers": 12,
@@ -22,13 +22,29 @@ _DEFAULTS = {
     "decoder_start_token_id": 58100,
     "pad_token_id": 58100,
     "eos_token_id": 0,
+    "activation_function": "gelu",
+    "scale_embedding": False,
 }
+_DEFAULTS = {
+    "marian": _MARIAN,
+    "m2m_100": _MARIAN
+    | {
+        "vocab_size": 128112,
+        "decoder_start_token_id": 2,
+        "pad_token_id": 1,
+        "eos_token_id": 2,
+        "activation_function": "relu",
+        "scale_embedding": True,
+    },
+}
+"""By type; NLLB's models are of M2M100's."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """Sizes and settings of a Transformer as Marian trains it."""
+    """Sizes and settings of a Transformer."""
 
+    type: Literal["marian", "m2m_100"]
     source_size: int
     target_size: int
     width: int
@@ -47,29 +63,32 @@ class Configuration:
 
 
 def read_configuration(name: str, config: Mapping[str, Any]) -> Configuration:
-    """Raises MarianError where it is none of MarianMT, or says what our Transformer has no place for."""
-    if config.get("model_type") != "marian":
-        raise MarianError(f"{name} is a model of type {config.get('model_type')!r}, and not of MarianMT")
-    numbers = {key: config.get(key, default) for key, default in _DEFAULTS.items()}
+    """Raises CheckpointError where it is of no known type, or says what our Transformer has no place for."""
+    kind = config.get("model_type")
+    if kind not in _DEFAULTS:
+        raise CheckpointError(f"{name} is a model of type {kind!r}; known are {', '.join(_DEFAULTS)}")
+    settings = {key: config.get(key, default) for key, default in _DEFAULTS[kind].items()}
+    activation, scales_embedding = settings.pop("activation_function"), settings.pop("scale_embedding")
+    numbers: dict[str, int] = settings
     numbers["decoder_vocab_size"] = config.get("decoder_vocab_size") or numbers["vocab_size"]
     for key, number in numbers.items():
         least = 0 if key.endswith("_id") else 1
         if not isinstance(number, int) or isinstance(number, bool) or number < least:
-            raise MarianError(f"{name}: its config.json is none of a model: {key} is {number!r}")
+            raise CheckpointError(f"{name}: its config.json is none of a model: {key} is {number!r}")
     for key in ("attention_heads", "ffn_dim"):
         encoder, decoder = numbers[f"encoder_{key}"], numbers[f"decoder_{key}"]
         if encoder != decoder:
-            raise MarianError(
+            raise CheckpointError(
                 f"encoder_{key} is {encoder} and decoder_{key} {decoder}; only models with the same on "
                 "both sides can be exported"
             )
     width, heads = numbers["d_model"], numbers["encoder_attention_heads"]
     if width % heads:
-        raise MarianError(f"{name}: its {heads} heads do not divide its width, {width}")
-    activation = config.get("activation_function", "gelu")
+        raise CheckpointError(f"{name}: its {heads} heads do not divide its width, {width}")
     if activation not in ACTIVATIONS:
-        raise MarianError(f"activation_function is {activation!r}; known are {', '.join(ACTIVATIONS)}")
+        raise CheckpointError(f"activation_function is {activation!r}; known are {', '.join(ACTIVATIONS)}")
     return Configuration(
+        type=kind,
         source_size=numbers["vocab_size"],
         target_size=numbers["decoder_vocab_size"],
         width=width,
@@ -79,7 +98,7 @@ def read_configuration(name: str, config: Mapping[str, Any]) -> Configuration:
         decoder_layers=numbers["decoder_layers"],
         max_positions=numbers["max_position_embeddings"],
         activation=ACTIVATIONS[activation],
-        scales_embedding=bool(config.get("scale_embedding", False)),
+        scales_embedding=bool(scales_embedding),
         shares_embeddings=bool(config.get("share_encoder_decoder_embeddings", True)),
         ties_output=bool(config.get("tie_word_embeddings", True)),
         start=numbers["decoder_start_token_id"],

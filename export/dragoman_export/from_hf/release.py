@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dragoman_export.from_hf.errors import MarianError
+from dragoman_export.from_hf.errors import CheckpointError
 
 METADATA_FILE = "metadata.json"
 _METADATA_KEYS = {
@@ -23,7 +23,7 @@ _MARIAN_FILES = ("*.npz", "decoder.yml", "*.vocab.yml")
 def find_language(
     name: str, *, tokenizer_config: Mapping[str, Any], metadata: Mapping[str, Any], side: str
 ) -> str:
-    """The language of "source" or "target". Raises MarianError where no file names one.
+    """The language of "source" or "target". Raises CheckpointError where no file names one.
 
     The tokenizer's own word goes first. Of metadata.json a list of several languages is none.
     """
@@ -33,7 +33,7 @@ def find_language(
     for language in named[1:]:
         if isinstance(language, str) and _ONE_LANGUAGE.fullmatch(language):
             return language
-    raise MarianError(
+    raise CheckpointError(
         f"{name}: neither tokenizer_config.json nor {METADATA_FILE} names one {side} language; give it with "
         f"--{side}-language"
     )
@@ -46,15 +46,15 @@ def find_licence(card: str) -> str:
 
 
 def refuse_marian_files(name: str) -> None:
-    """Raises MarianError for a release in Marian's own format, which has another way here."""
+    """Raises CheckpointError for a release in Marian's own format, which has another way here."""
     path = Path(name)
     if path.is_file():
-        raise MarianError(f"{name} is a file; unpack it, and give the folder")
+        raise CheckpointError(f"{name} is a file; unpack it, and give the folder")
     if not path.is_dir() or (path / "config.json").exists():
         return
     found = sorted(file.name for pattern in _MARIAN_FILES for file in path.glob(pattern))
     if found:
-        raise MarianError(
+        raise CheckpointError(
             f"{name} is a release for Marian itself ({found[0]}), and not for Hugging Face: get its .npz, "
             "with its source.spm as --source-tokenizer and its target.spm as --target-tokenizer"
         )

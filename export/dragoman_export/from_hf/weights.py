@@ -1,7 +1,7 @@
-"""MarianMT's parameters by the names of our Transformer's, and its settings as ours.
+"""A checkpoint's parameters by the names of our Transformer's, and its settings as ours.
 
-Owns what stands where on both sides. Marian's models normalise after each sublayer, have sines before
-cosines, and start a translation from the token that pads.
+Owns what stands where on both sides. MarianMT normalises after each sublayer, M2M100 before, and at the end
+of each side.
 """
 
 import math
@@ -11,7 +11,7 @@ import numpy as np
 
 from dragoman_export.foreign.weights import share_equal, sinusoids
 from dragoman_export.from_hf.configuration import Configuration
-from dragoman_export.from_hf.errors import MarianError
+from dragoman_export.from_hf.errors import CheckpointError
 from dragoman_export.reference.imported import (
     BIAS,
     OUTPUT,
@@ -40,27 +40,38 @@ _PARTS = {
 """Their modules of a layer and ours, of which those of several stand one below the other."""
 
 
-def marian_model(
+def transformer(
     name: str, config: Configuration, tensors: Mapping[str, Floats], never_produced: Iterable[int]
 ) -> Imported:
-    """The model of a checkpoint. Raises MarianError where weights are missing, too many or of other sizes.
+    """The model of a checkpoint.
 
-    Its alignments are those of the last layer's first head: what Marian gives out, and what many of
+    Raises CheckpointError where weights are missing, too many or of other sizes.
+
+    MarianMT's alignments are those of the last layer's first head: what Marian gives out, and what many of
     OPUS-MT's models were trained to align with (`--guided-alignment`).
     """
     reader = _Reader(name, tensors)
     embeddings = reader.embeddings(config)
+    is_marian = config.type == "marian"
+    if is_marian:
+        table_LD = sinusoids(config.max_positions, config.width)
+        bias_V = reader.read("final_logits_bias", (1, config.target_size)).reshape(-1)
+    else:
+        table_LD = _positions_from_two(config.max_positions, config.width)
+        bias_V = np.zeros(config.target_size, np.float32)
     positions = [
-        tensors.get(f"model.{side}.embed_positions.weight", sinusoids(config.max_positions, config.width))
-        for side in ("encoder", "decoder")
+        tensors.get(f"model.{side}.embed_positions.weight", table_LD) for side in ("encoder", "decoder")
     ]
     weights = dict(
         zip((SOURCE, TARGET, OUTPUT, POSITIONS, TARGET_POSITIONS), (*embeddings, *positions), strict=True)
     )
-    weights[BIAS] = reader.read("final_logits_bias", (1, config.target_size)).reshape(-1)
+    weights[BIAS] = bias_V
     for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         for number in range(layers):
             reader.layer(side, number, config, weights)
+        for kind in () if is_marian else ("weight", "bias"):
+            weights[f"{side}_norm.{kind}"] = reader.read(f"model.{side}.layer_norm.{kind}", (config.width,))
+    unsaid = tuple(sorted(never_produced))
     reader.check()
     return Imported(
         architecture=TransformerArchitecture(
@@ -70,16 +81,27 @@ def marian_model(
             encoder_layers=config.encoder_layers,
             decoder_layers=config.decoder_layers,
             past="self-attention",
-            norm="post",
+            norm="post" if is_marian else "pre",
             activation=config.activation,
             embedding_scale=math.sqrt(config.width) if config.scales_embedding else 1.0,
             # Unlike our own models, these may produce the unknown token.
-            alignment_head=AlignmentHead(layer=config.decoder_layers - 1, head=0),
+            alignment_head=AlignmentHead(layer=config.decoder_layers - 1, head=0) if is_marian else None,
             bos=config.start,
-            never_produced=tuple(sorted(never_produced)),
+            never_produced=unsaid if is_marian else (),
+            barred=() if is_marian else unsaid,
         ),
         weights=share_equal(weights),
     )
+
+
+def _positions_from_two(num_positions: int, width: int) -> Floats:
+    """The positions of fairseq, whose first is 2: [L, D]. Their wavelengths are others than Marian's."""
+    half = width // 2
+    angle_LH = np.arange(2, num_positions + 2)[:, None] * np.exp(
+        np.arange(half) * -(math.log(10000) / (half - 1))
+    )
+    table_LD = np.concatenate([np.sin(angle_LH), np.cos(angle_LH)], axis=1).astype(np.float32)
+    return np.pad(table_LD, ((0, 0), (0, width % 2)))
 
 
 class _Reader:
@@ -97,7 +119,7 @@ class _Reader:
             return np.zeros(shape, np.float32)
         found = self._tensors[name]
         if found.shape != shape or found.dtype != np.float32:
-            raise MarianError(
+            raise CheckpointError(
                 f"{self._name}: its weights are damaged, or do not fit its config.json: {name} is "
                 f"{list(found.shape)} of {found.dtype}, and {list(shape)} of float32 is expected"
             )
@@ -140,10 +162,10 @@ class _Reader:
                 weights[f"{name}.{kind}"] = parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def check(self) -> None:
-        """Raises MarianError for what is missing, and for layers that the configuration has not."""
+        """Raises CheckpointError for what is missing, and for layers that the configuration has not."""
         found = self._tensors.keys()
         odd = sorted((self._read - found) | {name for name in found - self._read if ".layers." in name})
         if odd:
-            raise MarianError(
+            raise CheckpointError(
                 f"{self._name}: its weights are not those of its config.json: {odd[0]} is only in one of them"
             )

@@ -238,7 +238,10 @@ def _bring(
         shortlist = request.shortlist
         if not shortlist.has_files and shortlist.shortlist is None:
             shortlist = replace(shortlist, shortlist_lexicon=lexicon_of(path))
-        pair = places.models.absolute() / f"{subject.source_language}-{subject.target_language}"
+        called = f"{subject.source_language}-{subject.target_language}"
+        if subject.languages:
+            called = re.sub(r"[^A-Za-z0-9._-]", "-", path.resolve().name if offer is None else offer.name)
+        pair = places.models.absolute() / called
         target = place or (_next_version(pair) if offer is None else pair / offer.version)
         return export_foreign(
             subject,

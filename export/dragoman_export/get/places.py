@@ -77,7 +77,9 @@ class Places:
                 manifest = read_manifest(path)
             except (ManifestError, OSError):
                 continue
-            if f"({spec})" in manifest.credit or pair == (manifest.source_language, manifest.target_language):
+            if f"({spec})" in manifest.credit or (
+                pair and pair[0] in manifest.sources and pair[1] in manifest.targets
+            ):
                 return manifest.key
         return None
 

@@ -55,9 +55,9 @@ class Reading:
                 source_tokenizer=self.source_tokenizer,
                 target_tokenizer=self.target_tokenizer,
             )
-        from dragoman_export.from_hf import load_marian
+        from dragoman_export.from_hf import load_checkpoint
 
-        return load_marian(
+        return load_checkpoint(
             str(path),
             source_language=self.source_language,
             target_language=self.target_language,

@@ -104,8 +104,12 @@ class ParityGate:
         target_ids: SpecialIds,
         source_end: bool = True,
         text: Sequence[Sequence[int]] | None = None,
+        start: Sequence[int] = (),
     ) -> None:
-        """`text` are ids of source sentences; without it random ones stand in, and what is said is drawn."""
+        """`text` are ids of source sentences; without it random ones stand in, and what is said is drawn.
+
+        Behind the token that all begin with, translations of text have those of `start`.
+        """
         self._reference = reference
         self._stepper = ReferenceStepper(reference, source_pad_id=source_ids.pad, eos_id=target_ids.eos)
         random = RandomSentences(
@@ -127,6 +131,7 @@ class ParityGate:
             eos_id=target_ids.eos,
             max_steps=min(decoding.max_output_tokens, TEXT_STEPS),
             follows_draws=text is None,
+            start=start,
         )
         self.words = self._listen(reference)
         """What the reference says of the text."""

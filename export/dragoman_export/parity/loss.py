@@ -68,8 +68,12 @@ class OwnWords:
         eos_id: int,
         max_steps: int,
         follows_draws: bool,
+        start: Sequence[int] = (),
     ) -> None:
-        """Translates greedily, or with `follows_draws` as the tokens are drawn, until eos or `max_steps`."""
+        """Translates greedily, or with `follows_draws` as the tokens are drawn, until eos or `max_steps`.
+
+        The first tokens are those of `start`.
+        """
         self.sources = sources
         self.pad_id = pad_id
         random = np.random.default_rng(1)
@@ -89,7 +93,10 @@ class OwnWords:
             drawn.append(_draw(probability_SV, random))
             entropy.append(-np.sum(probability_SV * np.where(probability_SV > 0, score_SV, 0), axis=1))
             answers.add(score_SV, attention_ST, drawn[-1])
-            token_S = drawn[-1] if follows_draws else score_SV.argmax(axis=1)
+            if len(read) <= len(start):
+                token_S = np.full_like(token_S, start[len(read) - 1])
+            else:
+                token_S = drawn[-1] if follows_draws else score_SV.argmax(axis=1)
             runs_S = runs_S & (token_S != eos_id)
         self.read_US = np.stack(read)
         self.drawn_US = np.stack(drawn)

@@ -58,6 +58,9 @@ class Sentence:
     """Source token ids, the last one the end of the sentence."""
     options: SearchOptions
     """How it is searched."""
+    target_start: tuple[int, ...] = ()
+    """Target token ids that the decoder reads behind its own first, such as that of a language. They are no
+    part of a hypothesis: not returned, not scored and not counted."""
     target_prefix: tuple[int, ...] = ()
     """Target token ids that every hypothesis begins with."""
     return_attention: bool = False

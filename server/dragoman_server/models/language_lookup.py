@@ -7,7 +7,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from dragoman_bundle.languages import primary_language
+from dragoman_bundle import Manifest
+from dragoman_bundle.languages import primary_language, usual_script
 from dragoman_bundle.names import MAX_NAME_CHARACTERS
 
 # RFC 5646, section 2.1: language, extended language, script, region, variants, and what says nothing of which
@@ -22,16 +23,6 @@ _TAG = re.compile(
 _WITH_EXTENDED = frozenset({"ar", "ms", "sw", "uz", "zh"})
 _MAX_CHARACTERS = 2 * MAX_NAME_CHARACTERS
 _DEPRECATED = {"iw": "he", "in": "id", "ji": "yi"}
-# The script of who names none, as CLDR has it; that of all others is Latin.
-_SCRIPT_OF = """
-am:ethi ar:arab as:beng be:cyrl bg:cyrl bn:beng bo:tibt ce:cyrl cv:cyrl dv:thaa dz:tibt el:grek fa:arab
-gu:gujr he:hebr hi:deva hy:armn ja:jpan ka:geor kk:cyrl kk-cn:arab km:khmr kn:knda ko:kore ku-iq:arab ky:cyrl
-lo:laoo mk:cyrl ml:mlym mn:cyrl mn-cn:mong mr:deva my:mymr ne:deva or:orya os:cyrl pa:guru pa-pk:arab ps:arab
-ru:cyrl sa:deva sd:arab sd-in:deva si:sinh sr:cyrl sr-me:latn ta:taml te:telu tg:cyrl th:thai ti:ethi tt:cyrl
-ug:arab uk:cyrl ur:arab uz-af:arab az-ir:arab yi:hebr yue:hant yue-cn:hans zh:hans zh-hk:hant zh-mo:hant
-zh-tw:hant
-"""
-_SCRIPTS = dict(pair.split(":") for pair in _SCRIPT_OF.split())
 
 
 class Distance(NamedTuple):
@@ -62,6 +53,24 @@ def distance(wanted: str, available: str) -> Distance | None:
     """
     # A caller may send anything, and what is asked for is remembered.
     return _distance(wanted, available) if len(wanted) <= _MAX_CHARACTERS else None
+
+
+def closest_pair(manifest: Manifest, source: str, target: str) -> tuple[Distance, tuple[str, str]] | None:
+    """The pair of a model's languages that is closest to a caller's, and how close that is.
+
+    None where it does not translate between such. One that is empty is any.
+    """
+    total, pair = Distance(0, 0), []
+    for wanted, languages in ((source, manifest.sources), (target, manifest.targets)):
+        found = {has: distance(wanted, has) if wanted.strip() else Distance(0, 0) for has in languages}
+        if manifest.languages and pair and source.strip() and target.strip():
+            del found[pair[0]]
+        near = {language: apart for language, apart in found.items() if apart is not None}
+        if not near:
+            return None
+        pair.append(min(near, key=near.__getitem__))
+        total += near[pair[-1]]
+    return total, (pair[0], pair[1])
 
 
 @lru_cache(maxsize=10_000)
@@ -104,5 +113,5 @@ def _parse(code: str) -> _Tag | None:
     if found is None or found["extended"]:
         return None
     language, region = found["language"], found["region"] or ""
-    script = found["script"] or _SCRIPTS.get(f"{language}-{region}") or _SCRIPTS.get(language, "latn")
+    script = found["script"] or usual_script(language, region)
     return _Tag(language, script, region, tuple(found["variants"].split("-")[1:]))

@@ -4,14 +4,14 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dragoman_bundle import Bundle, Manifest
 
 from dragoman_server.engine import Priority
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.metrics.translation import ModelMetrics
-from dragoman_server.models.language_lookup import Distance, distance
+from dragoman_server.models.language_lookup import Distance, closest_pair
 from dragoman_server.models.occupancy import Occupancy
 from dragoman_server.turns import FairLock
 
@@ -75,28 +75,20 @@ class ServedModel(ABC):
         """ "name/version"."""
         return self.manifest.key
 
-    @property
-    def languages(self) -> tuple[str, str]:
-        """Source and target, in lower case."""
-        return self.manifest.source_language.lower(), self.manifest.target_language.lower()
-
-    @property
-    def manifest_languages(self) -> tuple[str, str]:
-        """Source and target, as the bundle writes them."""
-        return self.manifest.source_language, self.manifest.target_language
-
     def distance(self, source: str, target: str) -> Distance | None:
-        """How close its languages are to a caller's; None where it does not translate between those.
+        """How close its languages are to a caller's, as `closest_pair` has it."""
+        found = closest_pair(self.manifest, source, target)
+        return None if found is None else found[0]
 
-        One that is empty is any.
+    def between(self, source: str, target: str) -> "ServedModel":
+        """The model for a caller's languages: of many, for those two of them that are closest.
+
+        Raises ValueError where it does not translate between such.
         """
-        total = Distance(0, 0)
-        for wanted, has in zip((source, target), self.languages, strict=True):
-            found = distance(wanted, has) if wanted.strip() else total
-            if found is None:
-                return None
-            total += found
-        return total
+        found = closest_pair(self.manifest, source, target)
+        if found is None:
+            raise ValueError(f"{self.key} does not translate from {source!r} to {target!r}")
+        return ModelBetween(self, *found[1]) if self.manifest.languages else self
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -150,3 +142,47 @@ class Model(ServedModel):
 
     async def end(self) -> None:
         await asyncio.to_thread(self.engine.close)
+
+
+class ModelBetween(ServedModel):
+    """A model of many languages for two of them: as if it were one of theirs alone."""
+
+    def __init__(self, model: ServedModel, source: str, target: str) -> None:
+        self._model = model
+        self._pair = source, target
+        self._manifest = model.manifest.between(source, target)
+        self.metrics, self.calls = model.metrics, model.calls
+        self.default_beam_size = model.default_beam_size
+
+    @property
+    def manifest(self) -> Manifest:
+        return self._manifest
+
+    @property
+    def loaded(self) -> Model | None:
+        return None if self._model.loaded is None else self._of(self._model.loaded)
+
+    @property
+    def is_alive(self) -> bool:
+        return self._model.is_alive
+
+    @property
+    def pids(self) -> Sequence[int]:
+        return self._model.pids
+
+    @asynccontextmanager
+    async def use(self) -> AsyncIterator[Model]:
+        async with self._model.use() as model:
+            yield self._of(model)
+
+    def knows(self, tag: str) -> bool:
+        return self._model.knows(tag)
+
+    def watch(self, on_change: Callable[[], None]) -> None:
+        self._model.watch(on_change)
+
+    async def end(self) -> None:
+        await self._model.end()
+
+    def _of(self, model: Model) -> Model:
+        return replace(model, bundle=model.bundle.between(*self._pair))

@@ -75,20 +75,29 @@ class Repository:
     def by_languages(self, source: str, target: str) -> ServedModel:
         """The newest version of the first model, by name, for the languages or those closest to them.
 
-        Raises ModelNotFoundError.
+        One of these alone goes before one of many. Raises ModelNotFoundError.
         """
         distances = {model: model.distance(source, target) for model in self.models}
-        least = min((distance for distance in distances.values() if distance is not None), default=None)
-        found = [model for model in self.models if least is not None and distances[model] == least]
-        if not found:
-            pairs = sorted({"-".join(model.languages) for model in self.models})
+        near = {
+            model: (distance, bool(model.manifest.languages))
+            for model, distance in distances.items()
+            if distance is not None
+        }
+        if not near:
+            pairs = sorted(
+                f"from any to any other of {list_names(sorted(model.manifest.sources))}"
+                if model.manifest.languages
+                else f"{model.manifest.sources[0]}-{model.manifest.targets[0]}".lower()
+                for model in self.models
+            )
             raise ModelNotFoundError(
                 f"there is no model from {quote(source)} to {quote(target)}; "
-                f"the pairs there are: {list_names(pairs)}"
+                f"the pairs there are: {list_names(list(dict.fromkeys(pairs)))}"
             )
+        found = [model for model, place in near.items() if place == min(near.values())]
         # Of those that are equally close, such as "en-GB" and "en-US" for "en", too.
         first_name = found[0].manifest.name
-        return [model for model in found if model.manifest.name == first_name][-1]
+        return [model for model in found if model.manifest.name == first_name][-1].between(source, target)
 
 
 def load_repository(

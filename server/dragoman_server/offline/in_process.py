@@ -47,9 +47,11 @@ def open_in_process(
     """Opens the bundle at `location`, with one engine on a CPU's core or on a GPU.
 
     What is None is the bundle's own. Raises BundleError, PrecisionUnavailableError, DeviceUnavailableError,
-    DecoderError, and ValueError for a segmentation that is none.
+    DecoderError, and ValueError for a segmentation that is none, or a bundle of many languages.
     """
     bundle = open_bundle(Path(location))
+    if bundle.manifest.languages:
+        raise ValueError(f"{location} is of many languages: serve it, and ask the server for two of them")
     decoding = bundle.manifest.decoding
     config = EngineConfig(
         device=device, precision=precision, threads=1, max_queue=MAX_QUEUE, max_queue_seconds=math.inf

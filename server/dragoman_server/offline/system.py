@@ -9,7 +9,7 @@ from dragoman_bundle import Bundle, open_bundle
 
 from dragoman_server.config import Device, EngineConfig, Precision
 from dragoman_server.engine.pool.pool import EnginePool
-from dragoman_server.models.language_lookup import distance
+from dragoman_server.models.language_lookup import closest_pair
 from dragoman_server.models.loader import decoder_options, open_engine
 from dragoman_server.text.options import Segmentation, TranslationOptions
 from dragoman_server.text.stages import advance, complete, prepare
@@ -89,10 +89,16 @@ def open_bundle_system(
     """
     bundle = open_bundle(Path(location))
     manifest = bundle.manifest
-    languages = (manifest.source_language, manifest.target_language)
-    for language, has in zip((source_language, target_language), languages, strict=True):
-        if language is not None and distance(language, has) is None:
-            raise ValueError(f"{location} translates from {languages[0]} to {languages[1]}, not {language!r}")
+    pair = closest_pair(manifest, source_language or "", target_language or "")
+    if pair is None:
+        raise ValueError(
+            f"{location} translates from {manifest.source_language} to {manifest.target_language}, not "
+            f"{source_language!r} to {target_language!r}"
+        )
+    if manifest.languages:
+        if not (source_language and target_language):
+            raise ValueError(f"{location} is of many languages: give the source's and the target's")
+        bundle = bundle.between(*pair[1])
     if shortlist and bundle.shortlist is None:
         raise ValueError(f"{location} has no shortlist; export it with --shortlist")
     config = EngineConfig(

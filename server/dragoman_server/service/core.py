@@ -232,7 +232,11 @@ class ServiceCore:
     ) -> pb.DetectLanguageResponse:
         """Each text's language."""
         self._reader().check_texts(message.texts)
-        served = {language for model in self.models for language in model.manifest_languages}
+        served = {
+            language
+            for model in self.models
+            for language in (*model.manifest.sources, *model.manifest.targets)
+        }
         wanted = self._sources_of(message.target_language)
         found = await self._detector.detect(message.texts, served, wanted=wanted, caller=call.wanted.caller)
         return pb.DetectLanguageResponse(texts=map(write_detected, found))
@@ -331,7 +335,11 @@ class ServiceCore:
             return any(model.distance(source, target) is not None for model in self.models)
 
         if second:
-            pivot = self._repository.by_name(first).languages[1]
+            between = (
+                self._repository.by_name(first).manifest.targets,
+                self._repository.by_name(second).manifest.sources,
+            )
+            pivot = next((languages[0] for languages in between if len(languages) == 1), pivot)
         elif (
             first
             or not (source and target and pivot)
@@ -346,7 +354,7 @@ class ServiceCore:
 
         def direct(target: str) -> set[str]:
             models = [model for model in self.models if model.distance("", target) is not None]
-            return {model.manifest_languages[0] for model in models}
+            return {language for model in models for language in model.manifest.sources}
 
         sources = direct(target)
         if target and self._pivot is not None and self._pivot in sources:

@@ -88,15 +88,22 @@ class RequestReader:
             )
             return self._repository.by_languages(message.source_language, message.target_language)
         model = self._repository.by_name(message.model)
-        translated = dict(zip(requested, model.languages, strict=True))
-        _raise_if_any(
-            [
-                _violation(field, f"is {quote(value)}, and model {model.key} has {translated[field]!r}")
+        translated = dict(zip(requested, (model.manifest.sources, model.manifest.targets), strict=True))
+        violations = [
+            _violation(field, f"is {quote(value)}, and model {model.key} has {list_names(translated[field])}")
+            for field, value in requested.items()
+            if value.strip() and all(distance(value, has) is None for has in translated[field])
+        ]
+        if model.manifest.languages:
+            violations += [
+                _violation(field, f"is required: model {model.key} is of many languages")
                 for field, value in requested.items()
-                if value.strip() and distance(value, translated[field]) is None
+                if not value.strip()
             ]
-        )
-        return model
+        if not violations and model.distance(*requested.values()) is None:
+            violations = [_violation("target_language", "is the language that texts are in")]
+        _raise_if_any(violations)
+        return model.between(*requested.values())
 
     def choose_aligner(self, message: pb.AlignTextsRequest) -> ServedAligner:
         """The aligner that a message names. Raises AlignerNotFoundError, or InvalidRequestError."""

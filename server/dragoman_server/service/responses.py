@@ -45,6 +45,7 @@ def write_model(model: ServedModel) -> pb.Model:
         version=manifest.version,
         source_language=manifest.source_language,
         target_language=manifest.target_language,
+        languages=manifest.languages,
         architecture=manifest.architecture.family,
         parameters=manifest.architecture.parameters,
         precision="" if loaded is None else loaded.precision,

@@ -210,6 +210,7 @@ class Passage:
                             Sentence(
                                 source=shown.ids,
                                 options=self._search_options(len(shown.ids), len(prefix), num_hypotheses),
+                                target_start=self.bundle.target_start,
                                 target_prefix=prefix,
                                 return_attention=options.return_alignments or has_tags,
                                 priority=options.priority,

@@ -17,7 +17,7 @@ from tests.export.foreign.forced import imported, open_reference
 from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_marian
 from transformers import MarianMTModel, MarianTokenizer
 
-from dragoman_export.from_hf import MarianError, load_marian
+from dragoman_export.from_hf import CheckpointError, load_checkpoint
 from dragoman_export.get.cli import get
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.opening import open_decoder
@@ -141,7 +141,7 @@ def test_where_lengths_count_the_search_differs_in_how_it_divides_and_when_it_en
 ) -> None:
     # The first of the two made theirs.
     monkeypatch.setattr(search, "length_penalty", lambda num_tokens, alpha: float(num_tokens**alpha))
-    subject = load_marian(str(checkpoint))
+    subject = load_checkpoint(str(checkpoint))
     source, stepper = subject.source_tokenizer, open_reference(subject)
     decoding = replace(subject.decoding, length_penalty=1.0, max_output_tokens=MAX_TOKENS)
     generator = np.random.default_rng(1)
@@ -177,7 +177,7 @@ def test_where_lengths_count_the_search_differs_in_how_it_divides_and_when_it_en
 def test_the_card_tells_where_the_search_is_defined_otherwise(
     checkpoint: Path, tmp_path: Path, changes: dict[str, Any], told: str, not_told: str
 ) -> None:
-    training = load_marian(str(changed(checkpoint, tmp_path, "generation_config.json", changes))).training
+    training = load_checkpoint(str(changed(checkpoint, tmp_path, "generation_config.json", changes))).training
     training = " ".join(training.split())
     assert "here by ((5 + length) / 6)^a" in training
     assert told in training
@@ -186,7 +186,7 @@ def test_the_card_tells_where_the_search_is_defined_otherwise(
 
 def test_most_new_tokens_go_before_the_greatest_length(checkpoint: Path, tmp_path: Path) -> None:
     folder = changed(checkpoint, tmp_path, "generation_config.json", {"max_new_tokens": 30})
-    assert load_marian(str(folder)).decoding.max_output_tokens == 30
+    assert load_checkpoint(str(folder)).decoding.max_output_tokens == 30
 
 
 @torch.inference_mode()
@@ -276,8 +276,8 @@ def test_a_bundle_of_one_target_language_begins_every_sentence_with_its_token(
 
 
 def test_a_language_token_that_a_checkpoint_lacks_is_refused(checkpoint: Path) -> None:
-    with pytest.raises(MarianError, match="has no language token '>>spa<<'; it has >>fra<<"):
-        load_marian(str(checkpoint), language_token=">>spa<<")
+    with pytest.raises(CheckpointError, match="has no language token '>>spa<<'; it has >>fra<<"):
+        load_checkpoint(str(checkpoint), language_token=">>spa<<")
 
 
 @pytest.mark.parametrize("way", ["added_tokens.json", "tokenizer_config.json"])
@@ -296,10 +296,10 @@ def test_a_language_token_that_was_added_to_the_tokenizer_is_read(tmp_path: Path
     text = ">>spa<< der mann ruft"
     expected = their_tokenizer(folder)(text)["input_ids"]
     assert expected[0] == free
-    source = load_marian(str(folder)).source_tokenizer
+    source = load_checkpoint(str(folder)).source_tokenizer
     assert [*source.encode_ids([text])[0], 0] == expected
     assert source.piece(free) == ">>spa<<"
-    preset = load_marian(str(folder), language_token=">>spa<<").source_tokenizer
+    preset = load_checkpoint(str(folder), language_token=">>spa<<").source_tokenizer
     assert [*preset.encode_ids(["der mann ruft"])[0], 0] == expected
 
 
@@ -343,8 +343,8 @@ def test_tokens_that_were_added_and_would_be_lost_are_refused_by_name(
     path = folder / file
     content = json.loads(path.read_text()) if path.exists() else {}
     path.write_text(json.dumps(content | change))
-    with pytest.raises(MarianError, match=message):
-        load_marian(str(folder))
+    with pytest.raises(CheckpointError, match=message):
+        load_checkpoint(str(folder))
 
 
 def test_older_files_of_weights_are_read_as_well(tmp_path: Path) -> None:
@@ -356,7 +356,7 @@ def test_older_files_of_weights_are_read_as_well(tmp_path: Path) -> None:
             tmp_path / "m" / "pytorch_model.bin",
             _use_new_zipfile_serialization=not format_of_2020,
         )
-        loaded = imported(load_marian(str(tmp_path / "m")))
+        loaded = imported(load_checkpoint(str(tmp_path / "m")))
         assert np.array_equal(loaded.weights["output.bias"], model.final_logits_bias[0].numpy())
         shared = model.model.shared.weight.detach().numpy()
         assert np.array_equal(loaded.weights["source_embedding.weight"], shared)
@@ -377,8 +377,8 @@ def test_a_file_of_weights_that_would_run_something_is_refused(
     (folder / "model.safetensors").unlink()
     for is_zip in (True, False):
         torch.save({"x": Harm()}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=is_zip)
-        with pytest.raises(MarianError, match=r"names posix\.system, which no weights need"):
-            load_marian(str(folder))
+        with pytest.raises(CheckpointError, match=r"names posix\.system, which no weights need"):
+            load_checkpoint(str(folder))
     assert not (tmp_path / "harmed").exists()
 
 
@@ -388,13 +388,13 @@ def test_weights_that_are_not_those_of_the_configuration_are_refused(tmp_path: P
     whole = model.state_dict()
     lost = {key: value for key, value in whole.items() if "decoder.layers.1.fc1" not in key}
     torch.save(lost, tmp_path / "m" / "pytorch_model.bin")
-    with pytest.raises(MarianError, match=r"decoder\.layers\.1\.fc1\.bias is only in one of them"):
-        load_marian(str(tmp_path / "m"))
+    with pytest.raises(CheckpointError, match=r"decoder\.layers\.1\.fc1\.bias is only in one of them"):
+        load_checkpoint(str(tmp_path / "m"))
     torch.save(
         whole | {"model.encoder.layers.9.fc1.bias": torch.zeros(3)}, tmp_path / "m" / "pytorch_model.bin"
     )
-    with pytest.raises(MarianError, match=r"encoder\.layers\.9\.fc1\.bias is only in one of them"):
-        load_marian(str(tmp_path / "m"))
+    with pytest.raises(CheckpointError, match=r"encoder\.layers\.9\.fc1\.bias is only in one of them"):
+        load_checkpoint(str(tmp_path / "m"))
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "pytorch_model.bin"])
@@ -403,8 +403,8 @@ def test_damaged_weights_are_refused(checkpoint: Path, tmp_path: Path, file: str
     weights = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").unlink()
     (folder / file).write_bytes(weights[:5000])
-    with pytest.raises(MarianError, match="its weights are damaged, or do not fit"):
-        load_marian(str(folder))
+    with pytest.raises(CheckpointError, match="its weights are damaged, or do not fit"):
+        load_checkpoint(str(folder))
 
 
 @pytest.mark.parametrize("missing", ["config.json", "model.safetensors", "source.spm", "vocab.json"])
@@ -420,7 +420,7 @@ def test_file_that_is_missing_is_named(checkpoint: Path, tmp_path: Path, missing
 @pytest.mark.parametrize(
     ("file", "change", "message"),
     [
-        ("config.json", {"model_type": "bart"}, "of type 'bart', and not of MarianMT"),
+        ("config.json", {"model_type": "bart"}, "of type 'bart'; known are marian, m2m_100"),
         ("config.json", {"decoder_ffn_dim": 48, "encoder_attention_heads": 2}, "decoder_attention_heads 4"),
         ("config.json", {"activation_function": "tanh"}, "activation_function is 'tanh'; known are swish"),
         ("generation_config.json", {"bad_words_ids": [[3, 4]]}, r"keeps out the sequence \[3, 4\]"),
@@ -444,8 +444,8 @@ def test_file_that_is_missing_is_named(checkpoint: Path, tmp_path: Path, missing
 def test_what_cannot_be_exported_is_refused_with_the_reason(
     checkpoint: Path, tmp_path: Path, file: str, change: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(MarianError, match=message):
-        load_marian(str(changed(checkpoint, tmp_path, file, change)))
+    with pytest.raises(CheckpointError, match=message):
+        load_checkpoint(str(changed(checkpoint, tmp_path, file, change)))
 
 
 def test_the_end_is_never_kept_out(checkpoint: Path, tmp_path: Path) -> None:
@@ -453,7 +453,7 @@ def test_the_end_is_never_kept_out(checkpoint: Path, tmp_path: Path) -> None:
     path = folder / "generation_config.json"
     content = json.loads(path.read_text())
     path.write_text(json.dumps(content | {"bad_words_ids": [*content["bad_words_ids"], [0]]}))
-    subject, whole = load_marian(str(folder)), load_marian(str(checkpoint))
+    subject, whole = load_checkpoint(str(folder)), load_checkpoint(str(checkpoint))
     assert 0 not in imported(subject).architecture.never_produced
     assert imported(subject).architecture == imported(whole).architecture
 
@@ -464,13 +464,13 @@ def test_a_tokenizer_configuration_that_is_none_is_refused(
 ) -> None:
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / "tokenizer_config.json").write_text(text)
-    with pytest.raises(MarianError, match=f"tokenizer_config.json {message}"):
-        load_marian(str(folder))
+    with pytest.raises(CheckpointError, match=f"tokenizer_config.json {message}"):
+        load_checkpoint(str(folder))
 
 
 def test_a_folder_that_is_not_there_is_not_looked_for_on_the_hub(tmp_path: Path) -> None:
-    with pytest.raises(MarianError, match=r"^there is no folder .*opus"):
-        load_marian(str(tmp_path / "opus"))
+    with pytest.raises(CheckpointError, match=r"^there is no folder .*opus"):
+        load_checkpoint(str(tmp_path / "opus"))
 
 
 def test_what_is_no_language_is_refused(checkpoint: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.export.foreign.forced import imported
 from tests.export.marian_checkpoint import SOURCE_TEXT, write_marian
 from transformers import MarianMTModel, MarianTokenizer
 
-from dragoman_export.from_hf import MarianError, load_marian
+from dragoman_export.from_hf import CheckpointError, load_checkpoint
 from dragoman_export.subject import Subject
 
 
@@ -108,7 +108,7 @@ def our_ids(subject: Subject) -> list[list[int]]:
 def test_an_older_release_is_the_model_that_a_newer_one_is(checkpoint: Path, older: Path) -> None:
     newer = shutil.copytree(checkpoint, older.parent / "newer")
     write_newer_tokenizer(newer)
-    found, expected = load_marian(str(older)), load_marian(str(newer))
+    found, expected = load_checkpoint(str(older)), load_checkpoint(str(newer))
     one, other = imported(found), imported(expected)
     assert one.architecture == other.architecture
     assert one.weights.keys() == other.weights.keys()
@@ -121,7 +121,7 @@ def test_an_older_release_is_the_model_that_a_newer_one_is(checkpoint: Path, old
 
 
 def test_an_older_release_decodes_as_its_config_json_says(older: Path) -> None:
-    decoding = load_marian(str(older)).decoding
+    decoding = load_checkpoint(str(older)).decoding
     # Its longest output counts the token that decoding starts with.
     assert (decoding.beam_size, decoding.max_output_tokens) == (6, 39)
 
@@ -140,7 +140,7 @@ def test_languages_are_those_of_metadata_json(
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / "tokenizer_config.json").unlink()
     write_metadata(folder, **changes)
-    subject = load_marian(str(folder))
+    subject = load_checkpoint(str(folder))
     assert (subject.source_language, subject.target_language) == languages
 
 
@@ -148,28 +148,28 @@ def test_several_languages_are_none(checkpoint: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / "tokenizer_config.json").unlink()
     write_metadata(folder, source_languages="de,nl", src_alpha2=["de", "nl"])
-    with pytest.raises(MarianError, match="names one source language; give it with --source-language"):
-        load_marian(str(folder))
-    assert load_marian(str(folder), source_language="nl").source_language == "nl"
+    with pytest.raises(CheckpointError, match="names one source language; give it with --source-language"):
+        load_checkpoint(str(folder))
+    assert load_checkpoint(str(folder), source_language="nl").source_language == "nl"
 
 
 @pytest.mark.parametrize(("text", "message"), [("[]", "is no JSON object"), ("{", "is not JSON")])
 def test_damaged_metadata_are_refused(checkpoint: Path, tmp_path: Path, text: str, message: str) -> None:
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / "metadata.json").write_text(text)
-    with pytest.raises(MarianError, match=f"metadata.json {message}"):
-        load_marian(str(folder))
+    with pytest.raises(CheckpointError, match=f"metadata.json {message}"):
+        load_checkpoint(str(folder))
 
 
 @pytest.mark.parametrize("file", ["model1.npz.best-perplexity.npz", "decoder.yml", "opus.vocab.yml"])
 def test_a_release_for_marian_itself_is_told_another_way(tmp_path: Path, file: str) -> None:
     (tmp_path / file).touch()
     (tmp_path / "source.spm").touch()
-    with pytest.raises(MarianError, match=r"for Marian itself .*--source-tokenizer"):
-        load_marian(str(tmp_path))
+    with pytest.raises(CheckpointError, match=r"for Marian itself .*--source-tokenizer"):
+        load_checkpoint(str(tmp_path))
 
 
 def test_an_archive_is_to_be_unpacked(tmp_path: Path) -> None:
     (tmp_path / "opus-2020-02-26.zip").touch()
-    with pytest.raises(MarianError, match=r"opus-2020-02-26\.zip is a file; unpack it"):
-        load_marian(str(tmp_path / "opus-2020-02-26.zip"))
+    with pytest.raises(CheckpointError, match=r"opus-2020-02-26\.zip is a file; unpack it"):
+        load_checkpoint(str(tmp_path / "opus-2020-02-26.zip"))

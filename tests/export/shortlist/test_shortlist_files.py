@@ -12,7 +12,7 @@ from tests.export.ctranslate2_model import Form, write_model
 from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_marian
 
 from dragoman_export.from_ctranslate2 import load_ctranslate2
-from dragoman_export.from_hf import load_marian
+from dragoman_export.from_hf import load_checkpoint
 from dragoman_export.get.cli import get
 from dragoman_export.shortlist.lexicon import LexiconError, read_lexicon
 from dragoman_export.shortlist.options import ShortlistOptions
@@ -134,7 +134,7 @@ def test_a_lexicon_of_half_another_vocabulary_is_refused(read: Callable[..., Sho
 def test_the_same_vocabulary_offers_a_piece_for_itself(tmp_path: Path) -> None:
     # As names and numbers are copied.
     write_marian(tmp_path / "m")
-    subject = load_marian(str(tmp_path / "m"))
+    subject = load_checkpoint(str(tmp_path / "m"))
     assert subject.source_tokenizer is not subject.target_tokenizer
     pieces = [subject.target_tokenizer.piece(id_) for id_ in (5, 6, 7)]
     (tmp_path / "vmap").write_text(f"{pieces[0]}\t{pieces[1]}\n")

@@ -115,7 +115,7 @@ class Beams:
         self._score_SK = _regrouped(self._score_SK, self._first_score_K, num_joined, origin_S)
         now = self._ages.now
         self._ages.regroup(origin_S, num_joined)
-        leave_at = [now + sentence.options.max_output_tokens for sentence in joined]
+        leave_at = [now + _num_steps(sentence) for sentence in joined]
         self._leave_at_S = _regrouped(self._leave_at_S, leave_at, num_joined, origin_S)
         self._first_leaves_at = int(self._leave_at_S.min(initial=_NEVER))
         self._first_row_S1 = np.arange(0, len(origin_S) * K, K)[:, None]
@@ -129,7 +129,7 @@ class Beams:
         self._history.forget(self._ages.oldest())
         if joined or self._wants_attention:
             self._wants_attention = any(sentence.return_attention for sentence in self._sentences)
-        prefix_until = [now + len(sentence.target_prefix) for sentence in joined]
+        prefix_until = [now + len(_dictated(sentence)) for sentence in joined]
         self._prefix_until_S = _regrouped(self._prefix_until_S, prefix_until, num_joined, origin_S)
         if joined or self._has_prefixes:
             self._has_prefixes = bool((self._prefix_until_S > now).any())
@@ -140,7 +140,7 @@ class Beams:
         for s in self._forced():
             if forced_SK is self._no_forced_SK:
                 forced_SK = forced_SK.copy()
-            forced_SK[s, 0] = self._sentences[s].target_prefix[self.age(s)]
+            forced_SK[s, 0] = _dictated(self._sentences[s])[self.age(s)]
         return StepInput(
             token_SK=self._token_SK,
             parent_SK=self._parent_SK,
@@ -156,10 +156,12 @@ class Beams:
         """
         new = advance(output.top_score_SC, output.top_index_SC, vocabulary=self._vocabulary, eos=self._eos)
         for s in self._forced():
-            new.token_SK[s, 0] = self._sentences[s].target_prefix[self.age(s)]
+            age = self.age(s)
+            new.token_SK[s, 0] = _dictated(self._sentences[s])[age]
             new.row_SK[s] = 0
             new.score_SK[s] = -np.inf
-            new.score_SK[s, 0] = output.forced_score_SK[s, 0]
+            is_start = age < len(self._sentences[s].target_start)
+            new.score_SK[s, 0] = 0 if is_start else output.forced_score_SK[s, 0]
             new.ended_SK[s] = False
         self._token_SK, self._score_SK = new.token_SK, new.score_SK
         self._parent_SK = new.row_SK + self._first_row_S1
@@ -175,10 +177,13 @@ class Beams:
     def hypotheses(self, place: int) -> tuple[Hypothesis, ...]:
         """The hypotheses of the sentence at this place, best first, if it ended with the last step."""
         options, age = self._sentences[place].options, self.age(place)
+        num_tokens = age - len(self._sentences[place].target_start)
         endings = self._endings[place]
         if num_open := self._beam_size - len(endings):
             live = [
-                Ending(log_probability=score, num_tokens=age, row=row, finish_reason=FinishReason.LENGTH)
+                Ending(
+                    log_probability=score, num_tokens=num_tokens, row=row, finish_reason=FinishReason.LENGTH
+                )
                 for row, score in enumerate(self._score_SK[place, :num_open].tolist())
                 if score > -np.inf
             ]
@@ -191,7 +196,7 @@ class Beams:
         return self._ages.age(place)
 
     def _forced(self) -> list[int]:
-        """The sentences whose next token their prefix dictates."""
+        """The sentences whose next token their start or prefix dictates."""
         if not self._has_prefixes:
             return []
         forced: list[int] = np.flatnonzero(self._ages.now < self._prefix_until_S).tolist()
@@ -213,7 +218,7 @@ class Beams:
                 endings.append(
                     Ending(
                         log_probability=log_probability,
-                        num_tokens=num_tokens,
+                        num_tokens=num_tokens - len(self._sentences[s].target_start),
                         row=row,
                         finish_reason=FinishReason.STOP,
                     )
@@ -224,16 +229,27 @@ class Beams:
 
     def _hypothesis(self, place: int, age: int, score: float, ending: Ending) -> Hypothesis:
         stopped = ending.finish_reason is FinishReason.STOP
-        tokens, rows = self._history.tokens(place, age, ending.row, ending.num_tokens - stopped)
         attention = None
         sentence = self._sentences[place]
+        start = len(sentence.target_start)
+        tokens, rows = self._history.tokens(place, age, ending.row, start + ending.num_tokens - stopped)
         if sentence.return_attention:
             attended = [*rows, ending.row] if stopped else rows
-            attention = self._history.attention(place, age, attended, len(sentence.source))
+            attention = self._history.attention(place, age, attended, len(sentence.source))[start:]
         return Hypothesis(
-            tokens=tuple(tokens),
+            tokens=tuple(tokens[start:]),
             score=score,
             log_probability=ending.log_probability,
             finish_reason=ending.finish_reason,
             attention=attention,
         )
+
+
+def _dictated(sentence: Sentence) -> tuple[int, ...]:
+    """The tokens that are not chosen."""
+    return sentence.target_start + sentence.target_prefix
+
+
+def _num_steps(sentence: Sentence) -> int:
+    """The most steps that a sentence may take."""
+    return len(sentence.target_start) + sentence.options.max_output_tokens

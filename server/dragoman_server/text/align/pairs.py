@@ -178,6 +178,7 @@ def _part(
         options=SearchOptions(
             beam_size=1, num_hypotheses=1, length_penalty=0.0, max_output_tokens=len(said) + 1
         ),
+        target_start=bundle.target_start,
         target_prefix=tuple(token for token, _ in said),
         return_attention=True,
         priority=options.priority,

@@ -38,8 +38,8 @@ def targets_by_source(core: ServiceCore) -> dict[str, list[str]]:
     """The languages that models translate from, in order, each with those that one or two of them reach."""
     found: dict[str, set[str]] = {}
     for model in core.models:
-        source, target = model.manifest_languages
-        found.setdefault(source, set()).add(target)
+        for source in model.manifest.sources:
+            found.setdefault(source, set()).update(model.manifest.targets)
     for targets in found.values():
         if core.pivot in targets:
             targets |= found.get(core.pivot, set())
@@ -52,10 +52,14 @@ def knows_formality(core: ServiceCore, target: str) -> bool:
     """Whether models that translate to the language, or to a region of it, know how to address a reader."""
     language = primary_language(target)
     return any(
-        model.knows(FORMAL) for model in core.models if primary_language(model.languages[1]) == language
+        model.knows(FORMAL)
+        for model in core.models
+        if any(primary_language(target) == language for target in model.manifest.targets)
     )
 
 
 def all_languages(models: Iterable[ServedModel]) -> list[str]:
     """The languages that models translate from or to, in order."""
-    return sorted({language for model in models for language in model.manifest_languages})
+    return sorted(
+        {language for model in models for language in (*model.manifest.sources, *model.manifest.targets)}
+    )
