@@ -1,11 +1,14 @@
 """Reads a model as CTranslate2 keeps it: a folder with model.bin, its vocabularies and maybe config.json."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman_bundle.decoding import DecodingDefaults
+from dragoman_bundle.manifest import MULTIPLE_LANGUAGES
 
+from dragoman_export.foreign.language_tokens import languages_of
 from dragoman_export.foreign.weights import starting_with
 from dragoman_export.from_ctranslate2.binary import read_binary
 from dragoman_export.from_ctranslate2.errors import CTranslate2Error
@@ -35,8 +38,8 @@ DIFFERENCES = """\
 class Naming:
     """What the files do not say."""
 
-    source_language: str
-    target_language: str
+    source_language: str | None
+    target_language: str | None
     origin: str
     """What the model is called where it comes from."""
     description: str
@@ -60,12 +63,6 @@ def load_folder(
     Tokenizers that are not given are looked for in the folder. It finds the tokens that CTranslate2 finds,
     with the same log-probabilities, but for `DIFFERENCES`.
     """
-    languages = {"source": source_language, "target": target_language}
-    for side, language in languages.items():
-        if not language:
-            raise CTranslate2Error(
-                f"{folder} does not say its {side} language; give it with --{side}-language"
-            )
     requested = {
         "source-language": source_language,
         "target-language": target_language,
@@ -81,8 +78,8 @@ def load_folder(
     return read_model(
         folder,
         Naming(
-            source_language=str(source_language),
-            target_language=str(target_language),
+            source_language=source_language,
+            target_language=target_language,
             origin=origin,
             description=f"A Transformer in CTranslate2's format, {origin}.",
             credit=f"The makers of {origin}",
@@ -117,13 +114,15 @@ def read_model(
     variables = Variables(binary)
     settings = read_settings(folder, binary.version, variables)
     starts_from_zero = bool(variables.number("decoder/start_from_zero_embedding", 0))
+    source, target = read_vocabularies(folder, settings)
+    languages = languages_of(source.tokens) if source is target else {}
+    pair = _pair(folder, naming, languages)
     # Marian's models alone start so, and each was trained with sources that end; the converter of those on
-    # Hugging Face's hub leaves that to the callers' tokenizer, and does not say it.
-    source_end = settings.source_end or starts_from_zero
+    # Hugging Face's hub leaves that to the callers' tokenizer, and does not say it; so of many languages.
+    source_end = settings.source_end or starts_from_zero or bool(languages)
     imported = read_transformer(
         binary, variables, max_positions=MAX_TOKENS, norm_epsilon=settings.norm_epsilon
     )
-    source, target = read_vocabularies(folder, settings)
     for side, vocabulary, name in (("source", source, SOURCE), ("target", target, TARGET)):
         if len(vocabulary.tokens) != len(imported.weights[name]):
             raise CTranslate2Error(
@@ -172,14 +171,15 @@ def read_model(
         parameters=model.num_parameters,
         source_tokenizer=source_tokens,
         target_tokenizer=target_tokens,
-        source_language=naming.source_language,
-        target_language=naming.target_language,
+        source_language=pair[0],
+        target_language=pair[1],
+        languages=languages,
         source_end=source_end,
         decoding=DecodingDefaults(
             beam_size=beam_size,
             length_penalty=length_penalty,
             max_source_tokens=max_tokens,
-            max_output_tokens=max_tokens,
+            max_output_tokens=max_tokens - bool(languages),
             max_output_ratio=MAX_OUTPUT_RATIO,
             max_output_margin=MAX_OUTPUT_MARGIN,
         ),
@@ -191,6 +191,22 @@ def read_model(
         ),
         training=_training(naming),
     )
+
+
+def _pair(folder: Path, naming: Naming, languages: Mapping[str, str]) -> tuple[str, str]:
+    """The languages of both sides. Raises CTranslate2Error where nobody says them, or says too much."""
+    found = []
+    for side, given in (("source", naming.source_language), ("target", naming.target_language)):
+        if not (given or languages):
+            raise CTranslate2Error(
+                f"{folder} does not say its {side} language; give it with --{side}-language"
+            )
+        if given and languages:
+            raise CTranslate2Error(
+                f"{folder} is of many languages, all of which its bundle has; leave --{side}-language out"
+            )
+        found.append(given or MULTIPLE_LANGUAGES)
+    return found[0], found[1]
 
 
 def _id(vocabulary: Vocabulary, token: str, settings: Settings) -> int:

@@ -23,6 +23,7 @@ FILES = (
     "{side}.spm",
     "{short}.spm.model",
     "sentencepiece.model",
+    "sentencepiece.bpe.model",
     "shared.spm",
     "spm.model",
     "joint.spm.model",

@@ -5,15 +5,14 @@ beside its sentencepiece model; NLLB numbers that model's own pieces, after fair
 """
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import sentencepiece
-from dragoman_bundle.languages import primary_language, usual_script
 from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
+from dragoman_export.foreign.language_tokens import languages_of
 from dragoman_export.from_hf.configuration import Configuration
 from dragoman_export.from_hf.errors import CheckpointError
 
@@ -21,9 +20,6 @@ _MODEL_FILE, _PIECES_FILE = "sentencepiece.bpe.model", "vocab.json"
 _MARKS = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
 _NUM_OWN_MARKS = 3
 """The marks that such a sentencepiece model has itself, before its pieces."""
-_TOKEN = re.compile(r"__(?P<code>[a-z]{2,3})__|(?P<language>[a-z]{3})_(?P<script>[A-Z][a-z]{3})")
-_OWN_CODES = {"ns": "nso"}
-"""M2M100's codes that are none of BCP 47."""
 
 
 def read_multilingual(
@@ -42,13 +38,11 @@ def read_multilingual(
     try:
         model = model_file.read_bytes()
         pieces = _pieces(folder, model)
-        languages: dict[str, str] = {}
-        first = len(pieces)
-        for token in filter(_TOKEN.fullmatch, added):
+        languages, first = languages_of(added), len(pieces)
+        for rank, token in enumerate(languages.values()):
             known = added[token]
-            pieces.setdefault(token, first + len(languages) if known is None else known)
-            languages[language_of(token)] = token
-        if len(languages) < 2:
+            pieces.setdefault(token, first + rank if known is None else known)
+        if not languages:
             raise CheckpointError(
                 f"{folder} names no languages: special_tokens_map.json or tokenizer_config.json should list "
                 "their tokens, such as '__de__' or 'deu_Latn'"
@@ -60,16 +54,6 @@ def read_multilingual(
         raise
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
         raise CheckpointError(f"{folder}: {_MODEL_FILE} is no tokenizer of this model: {error}") from error
-
-
-def language_of(token: str) -> str:
-    """The BCP 47 code of a language's token, without a script that goes without saying."""
-    found = _TOKEN.fullmatch(token)
-    assert found is not None
-    if found["code"]:
-        return _OWN_CODES.get(found["code"], found["code"])
-    language = primary_language(found["language"])
-    return language if found["script"].lower() == usual_script(language) else f"{language}-{found['script']}"
 
 
 def _pieces(folder: Path, model: bytes) -> dict[str, int]:

@@ -1,22 +1,26 @@
 """Models in CTranslate2's format, of every form that it has or had, become the same models of ours."""
 
+import json
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from dragoman_bundle import open_bundle
+from sentencepiece import sentencepiece_model_pb2
 from tests.export.ctranslate2_model import TARGET, Form, write_model
 from tests.export.foreign.forced import imported, log_probabilities
 
-from dragoman_export.from_ctranslate2 import load_ctranslate2
+from dragoman_export.from_ctranslate2 import CTranslate2Error, load_ctranslate2
 from dragoman_export.get.cli import get
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_export.parity.stepwise import ReferenceSteps, score_alone
 from dragoman_export.reference.imported import TransformerArchitecture
 from dragoman_export.subject import Subject
 
+spm: Any = sentencepiece_model_pb2  # Made by protobuf as it is imported: nothing tells its types.
 VERSIONS, NUMBERS = (2, 3, 4, 5, 6), ("float32", "float16", "bfloat16", "int16", "int8")
 FORMATS = [
     (version, numbers)
@@ -149,3 +153,50 @@ def test_letters_need_no_tokenizer(tmp_path: Path) -> None:
     source, target = load(tmp_path).source_tokenizer, load(tmp_path).target_tokenizer
     assert source.encode_ids(["abj", "a☃"]) == [[3, 4, 12], [3, 13]]
     assert target.decode_text([3, 10]) == "kr"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("source.spm", "target.spm"), ("src.spm.model", "tgt.spm.model"), ("joint.spm.model",), ("shared.spm",)],
+)
+def test_sentencepiece_models_are_found_by_the_names_that_makers_give_them(
+    names: tuple[str, ...], tmp_path: Path
+) -> None:
+    write_model(tmp_path, Form(is_shared=len(names) == 1))
+    # Without any, as here, where all tokens are letters, one is made.
+    made = load(tmp_path)
+    models = [made.source_tokenizer.model, made.target_tokenizer.model]
+    for name, model in zip(names, models, strict=False):
+        (tmp_path / name).write_bytes(unchanging(model))
+    found = load(tmp_path)
+    assert [found.source_tokenizer.model, found.target_tokenizer.model] == list(map(unchanging, models))
+    assert found.source_tokenizer.encode_ids(["abc"]) == made.source_tokenizer.encode_ids(["abc"])
+
+
+def unchanging(model: bytes) -> bytes:
+    """The same sentencepiece model in other bytes, to know it by."""
+    proto = spm.ModelProto.FromString(model)
+    proto.normalizer_spec.name = "of this test"
+    return bytes(proto.SerializeToString())
+
+
+def test_a_model_of_many_languages_is_told_them_by_its_vocabulary(tmp_path: Path) -> None:
+    form = Form(is_shared=True, has_learned_positions=True, config={"decoder_start_token": "</s>"})
+    write_model(tmp_path, form)
+    file = tmp_path / "shared_vocabulary.json"
+    letters = load(tmp_path).target_tokenizer.model
+    tokens = ["deu_Latn", "eng_Latn", *json.loads(file.read_text())[2:]]
+    file.write_text(json.dumps(tokens))
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(letters)
+    with pytest.raises(CTranslate2Error, match=r"is of many languages.* leave --source-language out"):
+        load(tmp_path)
+    subject = load_ctranslate2(tmp_path)
+    assert subject.languages == {"de": "deu_Latn", "en": "eng_Latn"}
+    assert (subject.source_language, subject.source_end) == ("mul", True)
+    folder = tmp_path / "many" / "1"
+    result = CliRunner().invoke(get, [str(tmp_path), "--out", str(folder), "--precisions", "fp32"])
+    assert result.exit_code == 0, result.output
+    bundle = open_bundle(folder).between("de", "en")
+    assert bundle.target_start == (tokens.index("eng_Latn"),)
+    assert bundle.source_tokenizer.encode_ids(["kl"])[0][0] == tokens.index("deu_Latn")
+    assert bundle.manifest.target_ids.bos == bundle.manifest.target_ids.eos == 2

@@ -12,8 +12,8 @@ from dragoman_bundle import Bundle, open_bundle
 from tests.export.multilingual_checkpoint import TEXT, write_multilingual
 from transformers import AutoTokenizer, M2M100ForConditionalGeneration
 
+from dragoman_export.foreign.language_tokens import languages_of
 from dragoman_export.from_hf import CheckpointError, load_checkpoint
-from dragoman_export.from_hf.multilingual import language_of
 from dragoman_export.get.cli import get
 from dragoman_server.engine import Engine, EngineLimits
 from dragoman_server.engine.onnx.opening import open_decoder
@@ -136,7 +136,7 @@ def test_the_codes_of_flores_are_those_that_callers_write() -> None:
         "kas_Deva": "ks-Deva",
         "zsm_Latn": "ms",
     }
-    assert {token: language_of(token) for token in codes} == codes
+    assert languages_of(["<s>", *codes, "▁mul_Latn"]) == {code: token for token, code in codes.items()}
 
 
 @pytest.mark.parametrize(
