@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from dragoman_export.foreign.given import command_line
 from dragoman_export.foreign.unpacking import UnpackingError, unpack
 from dragoman_export.from_ctranslate2.checkpoint import Naming, read_model
 from dragoman_export.from_ctranslate2.errors import CTranslate2Error
@@ -37,7 +38,7 @@ def load_argos(
     Languages that are not given are those of metadata.json. Argos Translate copies an unknown token's source
     word into the translation; here no unknown token is produced.
     """
-    options = _options(source_language, target_language)
+    options = command_line(source_language=source_language, target_language=target_language)
     if path.is_dir():
         return _read(path, path.resolve().name, source_language, target_language, options)
     with tempfile.TemporaryDirectory(prefix="dragoman-argos-") as temporary:
@@ -109,11 +110,6 @@ def _read(
         length_penalty=LENGTH_PENALTY,
         is_unk_produced=False,
     )
-
-
-def _options(source_language: str | None, target_language: str | None) -> str:
-    requested = (("source-language", source_language), ("target-language", target_language))
-    return "".join(f" --{option} {shlex.quote(value)}" for option, value in requested if value)
 
 
 def _read_metadata(folder: Path) -> dict[str, Any]:

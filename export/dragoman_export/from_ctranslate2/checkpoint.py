@@ -8,6 +8,7 @@ from pathlib import Path
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import MULTIPLE_LANGUAGES
 
+from dragoman_export.foreign.given import command_line
 from dragoman_export.foreign.language_tokens import languages_of
 from dragoman_export.foreign.weights import starting_with
 from dragoman_export.from_ctranslate2.binary import read_binary
@@ -63,16 +64,11 @@ def load_folder(
     Tokenizers that are not given are looked for in the folder. It finds the tokens that CTranslate2 finds,
     with the same log-probabilities, but for `DIFFERENCES`.
     """
-    requested = {
-        "source-language": source_language,
-        "target-language": target_language,
-        "source-tokenizer": source_tokenizer,
-        "target-tokenizer": target_tokenizer,
-    }
-    options = "".join(
-        f" --{name} {shlex.quote(value.name if isinstance(value, Path) else str(value))}"
-        for name, value in requested.items()
-        if value
+    options = command_line(
+        source_language=source_language,
+        target_language=target_language,
+        source_tokenizer=source_tokenizer,
+        target_tokenizer=target_tokenizer,
     )
     origin = folder.resolve().name
     return read_model(

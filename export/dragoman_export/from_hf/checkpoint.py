@@ -7,7 +7,6 @@ README.md. Where there is no generation_config.json, as in older releases, confi
 """
 
 import json
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
@@ -17,12 +16,13 @@ from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import MULTIPLE_LANGUAGES, SpecialIds
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
+from dragoman_export.foreign.given import command_line
 from dragoman_export.foreign.tensors import TensorsError, read_tensors
 from dragoman_export.from_hf.added_tokens import added_tokens, check_added_tokens, with_added_tokens
 from dragoman_export.from_hf.configuration import Configuration, read_configuration
 from dragoman_export.from_hf.errors import CheckpointError
 from dragoman_export.from_hf.multilingual import read_multilingual
-from dragoman_export.from_hf.release import METADATA_FILE, find_language, find_licence, refuse_marian_files
+from dragoman_export.from_hf.release import METADATA_FILE, find_language, find_licence
 from dragoman_export.from_hf.weights import transformer
 from dragoman_export.model import ImportedModel
 from dragoman_export.reference.imported import Floats
@@ -83,7 +83,6 @@ def load_checkpoint(
       engine's translation is cut there.
     """
     folder = Path(name)
-    refuse_marian_files(name)
     if not folder.is_dir():
         raise CheckpointError(f"there is no folder {name}")
     stated = _read_object(folder, "config.json", is_needed=True)
@@ -99,16 +98,14 @@ def load_checkpoint(
         tokenizer_config=tokenizer_config,
         special=_read_object(folder, "special_tokens_map.json"),
     )
-    given = (
-        ("source-language", source_language),
-        ("target-language", target_language),
-        ("language-token", language_token),
+    options = command_line(
+        source_language=source_language, target_language=target_language, language_token=language_token
     )
     languages: dict[str, str] = {}
     if config.type == "m2m_100":
-        if stated_language := next((value for _, value in given if value), None):
+        if options:
             raise CheckpointError(
-                f"{name} is of many languages, all of which its bundle has; leave {stated_language!r} out"
+                f"{name} is of many languages, all of which its bundle has; leave{options} out"
             )
         source, languages = read_multilingual(folder, config, added)
         target = source
@@ -119,7 +116,6 @@ def load_checkpoint(
     metadata = _read_object(folder, METADATA_FILE)
     licence = find_licence(_read(folder, "README.md", default=b"").decode(errors="replace"))
     origin = folder.resolve().name
-    options = "".join(f" --{option} {shlex.quote(value)}" for option, value in given if value)
     never_produced = _never_produced(name, config, generation)
     model = ImportedModel(transformer(name, config, _read_weights(folder), never_produced))
     return Subject(

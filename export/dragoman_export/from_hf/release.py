@@ -6,7 +6,6 @@ those of the Tatoeba challenge a metadata.json too, and those for Marian itself 
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from dragoman_export.from_hf.errors import CheckpointError
@@ -17,7 +16,6 @@ _METADATA_KEYS = {
     "target": ("tgt_alpha2", "target_languages", "tgt_alpha3"),
 }
 _ONE_LANGUAGE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*")
-_MARIAN_FILES = ("*.npz", "decoder.yml", "*.vocab.yml")
 
 
 def find_language(
@@ -43,18 +41,3 @@ def find_licence(card: str) -> str:
     """What the model card's head says of its licence."""
     found = re.search(r"^license:\s*(\S.*)$", card, re.MULTILINE)
     return found[1].strip() if found else ""
-
-
-def refuse_marian_files(name: str) -> None:
-    """Raises CheckpointError for a release in Marian's own format, which has another way here."""
-    path = Path(name)
-    if path.is_file():
-        raise CheckpointError(f"{name} is a file; unpack it, and give the folder")
-    if not path.is_dir() or (path / "config.json").exists():
-        return
-    found = sorted(file.name for pattern in _MARIAN_FILES for file in path.glob(pattern))
-    if found:
-        raise CheckpointError(
-            f"{name} is a release for Marian itself ({found[0]}), and not for Hugging Face: get its .npz, "
-            "with its source.spm as --source-tokenizer and its target.spm as --target-tokenizer"
-        )

@@ -1,4 +1,4 @@
-"""Which of the files beside each other are a model's: parameters, vocabularies, shortlist, how it decodes.
+"""Which of the files beside each other are a model's: parameters, vocabularies, how it decodes.
 
 Owns names, as releases of OPUS-MT, Firefox and Marian's own training have them.
 """
@@ -35,7 +35,6 @@ class Files:
     """Of source and target; the same path where one is for both."""
     cutters: tuple[Path | None, Path | None]
     """Sentencepiece models beside vocabularies that only number pieces."""
-    shortlist: Path | None
     decoder: Mapping[str, Any]
     """`decoder.yml`: how Marian was told to decode; empty where there is none."""
     languages: tuple[str, str] | None
@@ -58,17 +57,9 @@ def find_files(path: Path, source: Path | None, target: Path | None) -> Files:
         model=model,
         vocabularies=vocabularies,
         cutters=(source or found[0], target or source or found[1]),
-        shortlist=next(iter(sorted(folder.glob("lex*s2t*"))), None),
         decoder=decoder,
         languages=(pair[1], pair[2]) if pair else None,
     )
-
-
-def is_marian(path: Path) -> bool:
-    """Whether a file, or what lies in a folder, is named as models of Marian's are."""
-    if path.is_file():
-        return any(path.match(pattern) for pattern in _MODELS)
-    return bool(path.is_dir() and not (path / "config.json").exists() and _model_files(path))
 
 
 def _model_files(folder: Path) -> list[Path]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dragoman_bundle.decoding import DecodingDefaults
 
+from dragoman_export.foreign.given import command_line
 from dragoman_export.foreign.weights import starting_with
 from dragoman_export.from_marian.errors import MarianFileError
 from dragoman_export.from_marian.files import Files, find_files
@@ -66,7 +67,12 @@ def import_marian(
     )
     model, name = ImportedModel(imported), files.model.name
     is_greedy = files.model.suffix == ".bin"
-    options = _options(source_language, target_language, source_tokenizer, target_tokenizer)
+    options = command_line(
+        source_language=source_language,
+        target_language=target_language,
+        source_tokenizer=source_tokenizer,
+        target_tokenizer=target_tokenizer,
+    )
     return Subject(
         model=model,
         sizes=(model.sizes,),
@@ -120,19 +126,3 @@ def _languages(files: Files, source: str | None, target: str | None) -> tuple[st
             )
         found.append(language)
     return found[0], found[1]
-
-
-def _options(
-    source_language: str | None,
-    target_language: str | None,
-    source_tokenizer: Path | None,
-    target_tokenizer: Path | None,
-) -> str:
-    """The options that were given, for a card: the folders that files were in are nobody else's."""
-    given = {
-        "source-language": source_language,
-        "target-language": target_language,
-        "source-tokenizer": source_tokenizer and source_tokenizer.name,
-        "target-tokenizer": target_tokenizer and target_tokenizer.name,
-    }
-    return "".join(f" --{name} {shlex.quote(value)}" for name, value in given.items() if value)

@@ -215,6 +215,8 @@ def test_prenorm_transformer_is_what_its_reference_is(tmp_path: Path, vocabulary
         ("transformer-train-position-embeddings", True, "is not supported"),
         ("lemma-dim-emb", 4, "is not supported"),
         ("type", "char-s2s", "known are transformer, s2s"),
+        ("type", "amun", "known are transformer, s2s"),
+        ("type", "nematus", "known are transformer, s2s"),
         ("mixture-of-experts", 4, "is not known"),
         ("transformer-heads", "many", "is no int"),
         ("transformer-heads", 3, "divides"),

@@ -159,17 +159,3 @@ def test_damaged_metadata_are_refused(checkpoint: Path, tmp_path: Path, text: st
     (folder / "metadata.json").write_text(text)
     with pytest.raises(CheckpointError, match=f"metadata.json {message}"):
         load_checkpoint(str(folder))
-
-
-@pytest.mark.parametrize("file", ["model1.npz.best-perplexity.npz", "decoder.yml", "opus.vocab.yml"])
-def test_a_release_for_marian_itself_is_told_another_way(tmp_path: Path, file: str) -> None:
-    (tmp_path / file).touch()
-    (tmp_path / "source.spm").touch()
-    with pytest.raises(CheckpointError, match=r"for Marian itself .*--source-tokenizer"):
-        load_checkpoint(str(tmp_path))
-
-
-def test_an_archive_is_to_be_unpacked(tmp_path: Path) -> None:
-    (tmp_path / "opus-2020-02-26.zip").touch()
-    with pytest.raises(CheckpointError, match=r"opus-2020-02-26\.zip is a file; unpack it"):
-        load_checkpoint(str(tmp_path / "opus-2020-02-26.zip"))

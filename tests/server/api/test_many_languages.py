@@ -1,7 +1,11 @@
 """A model of many languages is one model for each pair of them: listed, chosen, refused and counted."""
 
 import asyncio
+import json
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import grpc
 import pytest
@@ -151,3 +155,22 @@ async def test_the_command_takes_the_codes_of_flores(running: RunningServer) -> 
     assert result.exit_code == 0, result.output
     listed = await asyncio.to_thread(CliRunner().invoke, main, ["models", *server])
     assert "202 languages" in listed.output
+
+
+async def test_its_languages_are_those_of_the_apis_over_http(start_server: StartServer, many: Path) -> None:
+    running = await start_server(models=many, http_port=0)
+    url = f"http://127.0.0.1:{running.server.http_port}"
+
+    def ask(path: str, **fields: str) -> Any:
+        with urlopen(url + path, urlencode(fields).encode() if fields else None) as response:
+            return json.loads(response.read())
+
+    languages = {each["code"]: each["targets"] for each in await asyncio.to_thread(ask, "/languages")}
+    assert len(languages) == 202
+    assert all(len(targets) == 201 and code not in targets for code, targets in languages.items())
+    spanish = {"q": TEXT, "source": "deu_Latn", "target": "spa_Latn"}
+    answer = await asyncio.to_thread(ask, "/translate", **spanish)
+    plain = await translate(running, "de", "es")
+    assert answer["translatedText"] == plain.translations[0].text
+    deepl = await asyncio.to_thread(ask, "/v2/translate", text=TEXT, source_lang="DE", target_lang="ES")
+    assert deepl["translations"][0]["text"] == plain.translations[0].text

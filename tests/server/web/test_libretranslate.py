@@ -13,6 +13,7 @@ FRENCH = "Je voudrais un café, s'il vous plaît."
 def test_its_own_client_translates_detects_and_lists(web: Web) -> None:
     client = LibreTranslateAPI(web.url)
     assert client.translate(DOG, "de", "en") == "The dog is sleeping in the garden."
+    assert client.translate(DOG, "deu_Latn", "eng_Latn") == "The dog is sleeping in the garden."
     assert client.translate(DOG, "auto", "en") == "The dog is sleeping in the garden."
     assert client.detect(DOG)[0]["language"] == "de"
     assert client.languages() == [

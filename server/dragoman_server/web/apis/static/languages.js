@@ -21,16 +21,25 @@ export function writeIn(code, ...ids) {
   for (const id of ids) Object.assign($(id), { lang: code, dir: code ? (isReversed ? "rtl" : "ltr") : "auto" });
 }
 
+/** Of many languages a model translates from each to each other. */
+const sourcesOf = ({ languages, sourceLanguage }) => (languages.length ? languages : [sourceLanguage]);
+const targetsOf = ({ languages, targetLanguage }) => (languages.length ? languages : [targetLanguage]);
+
 export class Languages {
   constructor(models, pivot) {
     this.models = models;
     this.pivot = pivot;
-    this.sources = [...new Set(models.map((model) => model.sourceLanguage))].sort();
-    this.codes = [...new Set(models.flatMap((model) => [model.sourceLanguage, model.targetLanguage]))].sort();
+    this.sources = [...new Set(models.flatMap(sourcesOf))].sort();
+    this.codes = [...new Set(models.flatMap((model) => [...sourcesOf(model), ...targetsOf(model)]))].sort();
   }
 
   modelsOf(source, target) {
-    return this.models.filter((each) => each.sourceLanguage === source && each.targetLanguage === target);
+    return this.models.filter(
+      (each) =>
+        sourcesOf(each).includes(source) &&
+        targetsOf(each).includes(target) &&
+        (each.languages.length === 0 || source !== target),
+    );
   }
 
   /** The models' pairs, one after the other: of one, or of two. Null where there is no way. */
