@@ -60,7 +60,8 @@ def closest_pair(manifest: Manifest, source: str, target: str) -> tuple[Distance
 
     None where it does not translate between such. One that is empty is any.
     """
-    total, pair = Distance(0, 0), []
+    total = Distance(0, 0)
+    pair: list[str] = []
     for wanted, languages in ((source, manifest.sources), (target, manifest.targets)):
         found = {has: distance(wanted, has) if wanted.strip() else Distance(0, 0) for has in languages}
         if manifest.languages and pair and source.strip() and target.strip():
