@@ -240,7 +240,9 @@ def _bring(
             shortlist = replace(shortlist, shortlist_lexicon=lexicon_of(path))
         called = f"{subject.source_language}-{subject.target_language}"
         if subject.languages:
-            called = re.sub(r"[^A-Za-z0-9._-]", "-", path.resolve().name if offer is None else offer.name)
+            called = re.sub(
+                r"[^A-Za-z0-9._-]", "-", spec.rpartition("/")[2] if offer else path.resolve().name
+            )
         pair = places.models.absolute() / called
         target = place or (_next_version(pair) if offer is None else pair / offer.version)
         return export_foreign(

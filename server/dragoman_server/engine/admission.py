@@ -45,6 +45,7 @@ class Admission:
             )
         for name, ids, vocabulary in (
             ("source", sentence.source, self.source_vocabulary),
+            ("target_start", sentence.target_start, self.target_vocabulary),
             ("target_prefix", sentence.target_prefix, self.target_vocabulary),
         ):
             if ids and not (min(ids) >= 0 and max(ids) < vocabulary):
