@@ -116,14 +116,13 @@ def open_bundle(path: Path | str) -> Bundle:
         return read_file(folder, name, manifest.files[name], max_bytes=max_bytes)
 
     source = _load_source_tokenizer(folder, manifest)
-    target = _load_tokenizer(
-        folder,
-        read,
-        manifest.target_tokenizer,
-        manifest.target_pieces,
-        manifest.target_vocabulary,
-        manifest.target_ids,
+    sides = (
+        (manifest.source_tokenizer, manifest.source_pieces, manifest.source_vocabulary, manifest.source_ids),
+        (manifest.target_tokenizer, manifest.target_pieces, manifest.target_vocabulary, manifest.target_ids),
     )
+    # One of 256,000 pieces takes 100 MiB.
+    is_one = sides[0] == sides[1] and manifest.language_token is None
+    target = source if is_one else _load_tokenizer(folder, read, *sides[1])
     for piece in manifest.languages.values():
         if source.id_of(piece) is None or target.id_of(piece) is None:
             raise TokenizerMismatchError(f"{folder}: its tokenizers have no piece {piece!r}, of a language")

@@ -115,6 +115,8 @@ def test_the_engine_finds_what_generate_finds_for_every_pair(
 def test_a_bundle_tells_its_languages(bundle: Bundle, checkpoint: Path) -> None:
     manifest = bundle.manifest
     assert (manifest.source_language, manifest.target_language) == ("mul", "mul")
+    # 256,000 pieces are in memory once.
+    assert bundle.source_tokenizer is bundle.target_tokenizer
     languages = manifest.languages
     if "deu_Latn" in languages.values():
         assert len(languages) == 202
