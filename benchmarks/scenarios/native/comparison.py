@@ -67,6 +67,7 @@ def command(
             for beam in beams:
                 decoder = open_decoder(bundle, precision="int8", shortlist=False)
                 with running_engine(decoder, beam_size=beam) as engine:
+                    _decode(engine, bundle, texts[:1], beam, ALONE, 2 * length)
                     for batch in batches:
                         cases = {OURS: partial(_decode, engine, bundle, texts, beam, batch, 2 * length)}
                         for system in ("fxtranslate", "marian"):
