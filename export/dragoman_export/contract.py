@@ -20,7 +20,10 @@ DTYPES = {
 
 def tensor_contract(graphs: Mapping[str, Graphs]) -> TensorContract:
     """The memory and state that the decoder step of each precision takes."""
-    steps = {precision: pair.decoder_step.graph.inputs for precision, pair in graphs.items()}
+    steps = {
+        precision: [value for value in pair.decoder_step.graph.inputs if _is_carried(value)]
+        for precision, pair in graphs.items()
+    }
     specs: dict[str, TensorSpec] = {}
     for inputs in zip(*steps.values(), strict=True):
         assert inputs[0].shape is not None
@@ -38,6 +41,11 @@ def tensor_contract(graphs: Mapping[str, Graphs]) -> TensorContract:
         memory=tuple(spec for name, spec in specs.items() if name.startswith("memory.")),
         state=tuple(spec for name, spec in specs.items() if name.startswith("state.")),
     )
+
+
+def _is_carried(value: ir.Value) -> bool:
+    """Whether an input of a step is memory or state, and not of the step alone."""
+    return str(value.name).startswith(("memory.", "state."))
 
 
 def _is_packed(state: ir.Value) -> bool:

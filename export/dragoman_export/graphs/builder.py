@@ -6,7 +6,7 @@ and leaves the graph. Nothing is computed and no weight is copied here.
 Shapes: K inputs and N outputs of a matrix.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +44,7 @@ class GraphBuilder:
         """`dtype` is that of weights in the graph, and of what is computed with them."""
         self.graph = ir.Graph([], [], nodes=[], opset_imports={"": OPSET}, name=name)
         self.dtype = dtype
+        self._inside = self.graph
         self._weights = weights
         self._names: dict[int, str] = {}
         for own_name, array in weights.items():
@@ -53,6 +54,29 @@ class GraphBuilder:
         value = ir.Value(name=name, shape=ir.Shape(shape), type=ir.TensorType(dtype))
         self.graph.inputs.append(value)
         return value
+
+    def choice(self, name: str) -> ir.Value:
+        """An input that says yes or no, and yes where it is left out."""
+        value = self.input(name, [], ir.DataType.BOOL)
+        value.const_value = ir.tensor(np.array(True), name=name)
+        self.graph.register_initializer(value)
+        return value
+
+    def where_chosen(self, choice: ir.Value, compute: Callable[[], ir.Value], shape: Shape) -> ir.Value:
+        """The result of nodes that `compute` adds, which run where the choice is yes; else one of no size."""
+        yes, no = (ir.Graph([], [], nodes=[], name=f"{choice.name}.{answer}") for answer in ("yes", "no"))
+        around, self._inside = self._inside, yes
+        result = compute()
+        self._inside = no
+        nothing = self.op("ConstantOfShape", [self.constant([0] * len(shape))], dtype=result.dtype)
+        self._inside = around
+        for graph, value in ((yes, result), (no, nothing)):
+            graph.outputs.append(value)
+            for node in graph:
+                for own in node.outputs:
+                    # A graph names its values by itself, and those around it have the same numbers.
+                    own.name = f"{graph.name}.{own.name}"
+        return self.op("If", [choice], shape, result.dtype, then_branch=yes, else_branch=no)
 
     def output(self, name: str, value: ir.Value, shape: Shape) -> None:
         """Has the graph return a value, which no node's input has yet been named after."""
@@ -113,7 +137,7 @@ class GraphBuilder:
         """A node's results, one for each shape."""
         tape = Tape()
         results = tape.op_multi_out(op_type, inputs, attributes, domain=domain, num_outputs=len(shapes))
-        self.graph.extend(tape.nodes)
+        self._inside.extend(tape.nodes)
         if domain:
             self.graph.opset_imports[domain] = 1
         first = inputs[0]

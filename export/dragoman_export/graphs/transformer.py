@@ -225,8 +225,11 @@ class _Step(_Side):
         }
         age_R = self._rows["age"]
         self._new = {"age": build.op("Add", [age_R, build.constant(1)], [ROWS])}
-        self._mask = make_mask(build, self._memory["mask"])
-        self._is_inside = build.cast(self._memory["mask"], INT32)
+        if self._for_cpu:
+            self._is_inside = build.cast(self._memory["mask"], INT32)
+            self._wants_attention = build.choice("wants_attention")
+        else:
+            self._mask = make_mask(build, self._memory["mask"])
         sizes = build.op("Shape", [inputs.token], [2], INT64)
         self._by_row = build.op("Concat", [sizes, build.constant([a.width])], [3], axis=0)
         if a.past == "self-attention":
@@ -303,24 +306,28 @@ class _Step(_Side):
         aligns = number == (a.decoder_layers - 1 if head is None else head.layer)
         if self._for_cpu:
             context = attend_to_source(build, queries, keys, values, self._is_inside, a.heads)
-            weights = self._weights_alone(queries, keys) if aligns else None
+            if aligns:
+                self._attention = build.where_chosen(
+                    self._wants_attention, lambda: self._weights_alone(queries, keys), ["S", "K", "T"]
+                )
         else:
             context, weights = attend(build, self._by_head(queries), keys, values, self._mask)
             context = self._join(context)
             if head is not None and aligns:
                 weights = self._one_head(weights, head.head)
-        if aligns:
-            assert weights is not None
-            self._attention = self._mean(weights, a.heads if head is None else 1)
+            if aligns:
+                self._attention = self._mean(weights, a.heads if head is None else 1)
         return build.linear(context, f"{layer}.cross_attention.output")
 
     def _weights_alone(self, queries_SKD: ir.Value, keys_SHTA: ir.Value) -> ir.Value:
-        """[S, H, K, T], or [S, 1, K, T] of the head that aligns: the kernel keeps its own to itself."""
-        head, queries = self._a.alignment_head, self._by_head(queries_SKD)
+        """[S, K, T]: the weights of the heads that align, which the kernel keeps to itself."""
+        build, head, queries = self._build, self._a.alignment_head, self._by_head(queries_SKD)
         if head is not None:
             queries, keys_SHTA = (self._one_head(each, head.head) for each in (queries, keys_SHTA))
-        scores_SHTK = scores_by_position(self._build, queries, keys_SHTA)
-        return softmax(self._build, self._build.op("Transpose", [scores_SHTK], perm=[0, 1, 3, 2]), self._mask)
+        scores_SHTK = scores_by_position(build, queries, keys_SHTA)
+        scores_SHKT = build.op("Transpose", [scores_SHTK], perm=[0, 1, 3, 2])
+        weights = softmax(build, scores_SHKT, make_mask(build, self._memory["mask"]))
+        return self._mean(weights, self._a.heads if head is None else 1)
 
     def _mean(self, weights_SHKT: ir.Value, heads: int) -> ir.Value:
         """[S, K, T]: in the heads' order, which what reduces an axis does not promise for every batch."""

@@ -17,7 +17,7 @@ from dragoman_export.graph_files import write_graphs
 from dragoman_export.model import ImportedModel
 from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate
-from dragoman_export.parity.onnx_stepper import OnnxStepper
+from dragoman_export.parity.onnx_stepper import OnnxStepper, open_session, run_session
 from dragoman_export.reference.imported import BIAS, AlignmentHead
 from dragoman_export.shortlist.graphs import make_shortlist_graphs
 from dragoman_export.shortlist.stepper import ShortlistStepper
@@ -76,6 +76,33 @@ def test_graphs_of_other_weights_are_refused(precision: str, tmp_path: Path) -> 
     write_graphs(make_graphs(wrong, [precision])[precision], tmp_path / precision)
     with pytest.raises(ParityError, match=r"the reference"):
         open_gate(ImportedModel(imported)).check(OnnxStepper(tmp_path / precision, **OPTIONS), precision)
+
+
+@pytest.mark.parametrize("past", ["self-attention", "ssru"])
+def test_attention_that_nobody_wants_is_not_computed_and_nothing_else_changes(
+    past: str, tmp_path: Path
+) -> None:
+    write_graphs(make_graphs(ImportedModel(make_arrays(past=past)), ["int8"])["int8"], tmp_path / "int8")
+    context = OnnxStepper(tmp_path / "int8", **OPTIONS).encode([[4, 5, 3], [6, 3]])
+    ids = np.array([[2, 4], [2, 5]])
+    given = {
+        "token": ids,
+        "parent": np.array([[0, 0], [1, 1]]),
+        "forced": ids,
+        **context.memory,
+        **context.state,
+    }
+    given["score"] = np.zeros(ids.shape, np.float32)
+    step = open_session(tmp_path / "int8" / "decoder_step.onnx")
+    left_out = run_session(step, given)
+    wanted, unwanted = (
+        run_session(step, given | {"wants_attention": np.array(each)}) for each in (True, False)
+    )
+    np.testing.assert_allclose(left_out["attention"].sum(axis=2), 1, atol=1e-6)
+    assert unwanted.pop("attention").size == 0
+    for name, value in left_out.items():
+        np.testing.assert_array_equal(value, wanted[name], err_msg=name)
+        np.testing.assert_array_equal(value, unwanted.get(name, value), err_msg=name)
 
 
 def test_what_exports_models_from_elsewhere_loads_no_library_of_training() -> None:

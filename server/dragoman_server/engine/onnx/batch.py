@@ -18,6 +18,8 @@ from dragoman_server.engine.onnx.candidates import BatchCandidates, Offer
 from dragoman_server.engine.onnx.tensors import Array, Memory, Moves, align, join_rows, steps_to_keep
 from dragoman_server.engine.search.ages import Ages
 
+WANTS_ATTENTION = "wants_attention"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Encoded:
@@ -50,6 +52,8 @@ class OnnxBatch:
         self._grows = any(axis is not None for axis in self._growth_axis.values())
         self._memory: dict[str, Array] = {}
         self._state: dict[str, Array] = {}
+        # Graphs that compute attention apart from all else are told whether to; to others it is a by-product.
+        self._is_told = any(value.name == WANTS_ATTENTION for value in session.get_overridable_initializers())
         self._results = ["top_score", "top_index", "forced_score", *map(_next, self._growth_axis)]
         self._ages = Ages()
         self._num_grown = 0
@@ -78,7 +82,7 @@ class OnnxBatch:
             forced_SK, has_changed = self._candidates.find(forced_SK)
             if has_changed:
                 self._memory |= self._candidates.arrays
-        given = {
+        given: dict[str, Array] = {
             "token": rows.token_SK,
             "parent": rows.parent_SK,
             "score": rows.score_SK,
@@ -86,6 +90,8 @@ class OnnxBatch:
             **self._memory,
             **self._state,
         }
+        if self._is_told:
+            given[WANTS_ATTENTION] = np.array(rows.wants_attention)
         # Less is done by a plain run than by binding all of it anew, and on a CPU nothing else is copied.
         asked = [*self._results, "attention"] if rows.wants_attention else self._results
         top_score_SC, top_index_SC, forced_score_SK, *rest = self._session.run(
