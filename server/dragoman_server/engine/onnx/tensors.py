@@ -133,12 +133,16 @@ def join_rows(
     Along a growth axis, to which every step adds one, rows are padded or trimmed to what a row has that lived
     through `max_age` steps, as `align` does.
     """
+    parts = [running, *joined]
     if growth_axis is None:
-        return np.concatenate([running, *joined])
-    length = joined[0].shape[growth_axis] + max_age
-    return np.concatenate(
-        [align(array, growth_axis, length, padded_behind=padded_behind) for array in (running, *joined)]
-    )
+        return np.concatenate(parts)
+    shape = [sum(map(len, parts)), *running.shape[1:]]
+    shape[growth_axis] = joined[0].shape[growth_axis] + max_age
+    target, first = np.empty(shape, running.dtype), 0
+    for part in parts:
+        _fill(target[first : first + len(part)], part, growth_axis, padded_behind=padded_behind)
+        first += len(part)
+    return target
 
 
 def align(array: Array, axis: int, length: int, *, padded_behind: bool) -> Array:
@@ -146,11 +150,22 @@ def align(array: Array, axis: int, length: int, *, padded_behind: bool) -> Array
 
     They are the last it has, with zeros before them, or with `padded_behind` the first, with zeros behind.
     """
-    first = 0 if padded_behind else max(0, array.shape[axis] - length)
-    kept = np.moveaxis(array, axis, 0)[first : first + length]
-    padding = np.zeros((length - len(kept), *kept.shape[1:]), array.dtype)
-    parts = [kept, padding] if padded_behind else [padding, kept]
-    return np.ascontiguousarray(np.moveaxis(np.concatenate(parts), 0, axis))
+    target = np.empty(
+        [length if place == axis else size for place, size in enumerate(array.shape)], array.dtype
+    )
+    _fill(target, array, axis, padded_behind=padded_behind)
+    return target
+
+
+def _fill(target: Array, array: Array, axis: int, *, padded_behind: bool) -> None:
+    """Copies as many positions along the axis as there are in both, as `align` says; the others are zeros."""
+    target, array = np.moveaxis(target, axis, 0), np.moveaxis(array, axis, 0)
+    kept = min(len(target), len(array))
+    padding = len(target) - kept
+    if padded_behind:
+        target[:kept], target[kept:] = array[:kept], 0
+    else:
+        target[padding:], target[:padding] = array[len(array) - kept :], 0
 
 
 def steps_to_keep(num_grown: int, max_age: int) -> int:

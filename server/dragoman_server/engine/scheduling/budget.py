@@ -62,20 +62,19 @@ class Room:
             places = min(places, max(self.bulk.rows // lane.beam_size, int(self.lone_bulk)))
         return max(0, places)
 
-    def holds(self, lane: Lane, joining: Sequence[Ticket], num_more: int, longest: int) -> bool:
-        """Whether so many more fit, the `longest` of all of the lane included."""
+    def most(self, lane: Lane, joining: Sequence[Ticket], longest: int) -> int:
+        """How many more fit, the `longest` of all of the lane included."""
         positions = lane.positions_for(longest)
-        growth = Amount(
-            num_more * lane.beam_size,
-            (lane.num_running + len(joining) + num_more) * positions - lane.num_positions,
-        )
-        if not growth.fits(self.free):
-            return False
-        if self.lone_bulk and num_more == 1:
-            return True
-        return self.bulk is None or Amount(
-            num_more * lane.beam_size, (lane.num_bulk + num_more) * positions - lane.num_bulk_positions
-        ).fits(self.bulk)
+        most = _most_within(self.free, lane, positions, lane.num_running + len(joining), lane.num_positions)
+        if self.bulk is not None:
+            most_bulk = _most_within(self.bulk, lane, positions, lane.num_bulk, lane.num_bulk_positions)
+            most = min(most, max(most_bulk, int(self.lone_bulk)))
+        return most
+
+
+def _most_within(room: Amount, lane: Lane, positions: int, number: int, taken: int) -> int:
+    """How many more fit into the room beside a `number` that took so many positions, all padded anew."""
+    return min(room.rows // lane.beam_size, (room.positions + taken) // positions - number)
 
 
 def room_for(

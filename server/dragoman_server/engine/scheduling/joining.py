@@ -6,6 +6,7 @@ those.
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 
 from dragoman_server.engine.request import Priority
 from dragoman_server.engine.scheduling.budget import Room
@@ -32,35 +33,40 @@ def choose(
     a window whose lengths fit best to those that run. Where all of a caller's window have a place and its
     first does not fit, the others of its priority wait.
     """
-    present = [*lane.running, *joining]
     places = room.places(lane)
     window = lane.waiting.window(priority, WINDOW * max(1, max_rows // lane.beam_size))
-    if not places or not window:
+    if not places or not window.tickets:
         return []
-    shares = Counter(ticket.sentence.caller for ticket in window[:places])
-    in_window = Counter(ticket.sentence.caller for ticket in window)
-    heads = {ticket.sentence.caller: ticket for ticket in reversed(window[:places])}
+    present = [*lane.running, *joining]
+    next_in_turn = window.tickets[:places]
+    shares = Counter(ticket.sentence.caller for ticket in next_in_turn)
+    heads = {ticket.sentence.caller: ticket for ticket in reversed(next_in_turn)}
     first = [
-        head for caller, head in reversed(heads.items()) if not present or in_window[caller] <= shares[caller]
+        head
+        for caller, head in reversed(heads.items())
+        if not present or window.callers[caller] <= shares[caller]
     ]
     longest = max((ticket.length for ticket in present), default=0)
     reach = lane.positions_for(max([longest, *(ticket.length for ticket in first)]))
     # Shorter ones cost the others nothing; of the longer ones the least long cost least.
-    others = sorted(window, key=lambda t: (t.length > reach, abs(t.length - reach)))
+    others = window.by_reach(reach)
     bulk = lane.waiting.first(Priority.BULK)
     if priority is Priority.INTERACTIVE and bulk is not None:
         # It joins next, and all are padded to its length then.
         longest = max(longest, bulk.length)
-    chosen: list[Ticket] = []
-    for ticket in dict.fromkeys([*first, *others]):
-        if not shares[ticket.sentence.caller]:
+    chosen: dict[Ticket, None] = {}
+    limit = 0
+    for ticket in chain(first, others):
+        if not shares[ticket.sentence.caller] or ticket in chosen:
             continue
-        longest = max(longest, ticket.length)
-        if len(chosen) == places or not room.holds(lane, joining, len(chosen) + 1, longest):
+        if not limit or ticket.length > longest:
+            longest = max(longest, ticket.length)
+            limit = min(places, room.most(lane, joining, longest))
+        if len(chosen) >= limit:
             break
-        chosen.append(ticket)
+        chosen[ticket] = None
         shares[ticket.sentence.caller] -= 1
-    return chosen
+    return list(chosen)
 
 
 class Patience:
@@ -77,7 +83,10 @@ class Patience:
             number = sum(ticket.sentence.priority is priority for ticket in joining)
             is_crowd = number < lane.waiting.number(priority)
             waited += number * weight * (CROWD_WEIGHT if is_crowd else 1.0)
-        held_up = sum(WEIGHTS[ticket.sentence.priority] for ticket in lane.running)
+        num_bulk = lane.num_bulk
+        held_up = (lane.num_running - num_bulk) * WEIGHTS[Priority.INTERACTIVE] + num_bulk * WEIGHTS[
+            Priority.BULK
+        ]
         if waited >= self._encoding_turns * held_up:
             return True
         self._waited[lane] = waited

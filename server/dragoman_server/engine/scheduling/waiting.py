@@ -4,8 +4,10 @@ Of each caller in turn comes one; a caller that comes is the last in turn. So be
 one of each other caller, once those of its own are through.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, islice, takewhile
 
 from dragoman_server.engine.request import Priority
@@ -21,6 +23,27 @@ class _Queue:
     """When one of the caller's joined last, on the clock of arrivals; nothing from before this queue."""
 
 
+@dataclass(frozen=True)
+class Window:
+    """Tickets of one priority that may join a lane next, as they come in turn."""
+
+    tickets: Sequence[Ticket]
+    _by_reach: dict[int, list[Ticket]] = field(default_factory=dict)
+
+    @cached_property
+    def callers(self) -> Counter[str]:
+        """How many are of each caller."""
+        return Counter(ticket.sentence.caller for ticket in self.tickets)
+
+    def by_reach(self, reach: int) -> Sequence[Ticket]:
+        """Those within the reach first, the longest before others; then those beyond, the shortest first."""
+        if reach not in self._by_reach:
+            self._by_reach[reach] = sorted(
+                self.tickets, key=lambda ticket: (ticket.length > reach, abs(ticket.length - reach))
+            )
+        return self._by_reach[reach]
+
+
 class Waiting:
     """Tickets by priority and caller; each leaves from wherever it stands at no cost."""
 
@@ -28,6 +51,8 @@ class Waiting:
         # The callers in turn.
         self._queues: dict[Priority, dict[str, _Queue]] = {priority: {} for priority in Priority}
         self._numbers = dict.fromkeys(Priority, 0)
+        # Most turns change nothing here, and many look.
+        self._windows: dict[tuple[Priority, int], Window] = {}
 
     def __len__(self) -> int:
         return sum(self._numbers.values())
@@ -58,22 +83,26 @@ class Waiting:
         queue = self._queues[priority].get(caller)
         return iter(queue.tickets if queue is not None else ())
 
-    def window(self, priority: Priority, size: int) -> list[Ticket]:
+    def window(self, priority: Priority, size: int) -> Window:
         """The first `size` in turn, of each caller none that came `size` tickets or more behind its first.
 
         Nobody moves up into a caller's part of it while its first one waits: fewer than `size` overtake it.
         """
-        within = [
-            takewhile(lambda ticket, end=head.arrival + size: ticket.arrival < end, queue.tickets)  # type: ignore[misc]
-            for queue, (_, head) in zip(self._queues[priority].values(), self.heads(priority), strict=True)
-        ]
-        return list(islice(_taking_turns(within), size))
+        if (priority, size) not in self._windows:
+            queues = self._queues[priority].values()
+            within = [
+                takewhile(lambda ticket, end=head.arrival + size: ticket.arrival < end, queue.tickets)  # type: ignore[misc]
+                for queue, (_, head) in zip(queues, self.heads(priority), strict=True)
+            ]
+            self._windows[priority, size] = Window(list(islice(_taking_turns(within), size)))
+        return self._windows[priority, size]
 
     def add(self, ticket: Ticket) -> None:
         """Puts it behind its caller's of its priority."""
         queues = self._queues[ticket.sentence.priority]
         queues.setdefault(ticket.sentence.caller, _Queue()).tickets[ticket] = None
         self._numbers[ticket.sentence.priority] += 1
+        self._windows.clear()
 
     def put_back(self, tickets: Sequence[Ticket]) -> None:
         """Puts tickets before their callers' others of their priority."""
@@ -92,6 +121,7 @@ class Waiting:
         if not queues[caller].tickets:
             del queues[caller]
         self._numbers[ticket.sentence.priority] -= 1
+        self._windows.clear()
         return True
 
     def note_served(self, ticket: Ticket, now: int) -> None:
@@ -100,6 +130,7 @@ class Waiting:
         if (queue := queues.pop(ticket.sentence.caller, None)) is not None:
             queue.served_at = now
             queues[ticket.sentence.caller] = queue
+            self._windows.clear()
 
 
 def _taking_turns(queues: Sequence[Iterator[Ticket]]) -> Iterator[Ticket]:
