@@ -268,7 +268,9 @@ def _never_produced(name: str, config: Configuration, generation: Mapping[str, A
 
 def _check_generation(name: str, config: Configuration, generation: Mapping[str, Any]) -> None:
     """Raises CheckpointError where `generate()` has rules that the engine does not know."""
-    for key, neutral in _NEUTRAL.items():
+    # A model of many languages is told by it which to write, as a request tells the engine.
+    forced = {} if config.type == "m2m_100" else {"forced_bos_token_id": ()}
+    for key, neutral in (_NEUTRAL | forced).items():
         value = generation.get(key)
         if value is not None and value not in neutral:
             raise CheckpointError(
