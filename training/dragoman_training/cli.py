@@ -9,7 +9,7 @@ import click
 if TYPE_CHECKING:
     from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-    from dragoman_training.data.training_pairs import FilePairs, MemoryPairs
+    from dragoman_training.data.training_pairs import FilePairs
     from dragoman_training.processes import Processes
     from dragoman_training.recipe.settings import Recipe
     from dragoman_training.run.progress import Progress
@@ -196,7 +196,7 @@ def _best_and_way_on(recipe: "Recipe", progress: "Progress", path: Path) -> str:
 
 
 def _new_tokenizers(
-    recipe: "Recipe", train_pairs: "MemoryPairs | FilePairs", processes: "Processes"
+    recipe: "Recipe", train_pairs: "FilePairs", processes: "Processes"
 ) -> tuple["Tokenizer", "Tokenizer"]:
     """Those that the process which leads trains on the corpus, in every process."""
     from dragoman_bundle.tokenizers.tokenizer import Tokenizer

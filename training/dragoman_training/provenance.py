@@ -43,7 +43,7 @@ def _own_data(recipe: Recipe, progress: Mapping[str, Any]) -> str:
     if not description:
         data = recipe.data
         files = [*data.train_source, *data.train_target, *data.train_tsv]
-        description = ", ".join(f"`{path_tail(file, 1)}`" for file in files) or data.hugging_face
+        description = ", ".join(f"`{path_tail(file, 1)}`" for file in files)
     counted = "sentence pairs" if recipe.data.has_source else "sentences"
     left_out = show_left_out(progress.get("left_out") or {})
     without = f" (left out: {left_out})" if left_out else ""

@@ -117,8 +117,6 @@ def _options(member: Checkpoint) -> list[str]:
 
 def _data_options(data: DataConfig) -> list[str]:
     options = []
-    if data.hugging_face.startswith((".", "/")):
-        options.append(f'--set "data.hugging_face=$DATA/{path_tail(data.hugging_face, 1)}"')
     for field in dataclasses.fields(data):
         value = getattr(data, field.name)
         # Numbers that go with the files are in the recipe.

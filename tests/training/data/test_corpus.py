@@ -1,7 +1,6 @@
 """Sentence pairs from files, and what is said of files that can't be used."""
 
 import gzip
-import sys
 from pathlib import Path
 
 import pytest
@@ -67,45 +66,6 @@ def test_files_without_a_pair_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("\n")
     with pytest.raises(CorpusError, match="no sentence pair"):
         read_corpus(config(train_tsv=("a.tsv",)), "train", tmp_path)
-
-
-def test_a_hugging_face_data_set_is_read_from_a_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Read when the library is imported, which nothing else here does.
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    folder = tmp_path / "set"
-    folder.mkdir()
-    for split in ("train", "validation"):
-        (folder / f"{split}.jsonl").write_text('{"translation": {"de": " eins", "en": "one "}}\n')
-    data = DataConfig(source_language="de", target_language="en", hugging_face="set")
-    for split in ("train", "valid"):
-        corpus = read_corpus(data, split, tmp_path)
-        assert (corpus.sources, corpus.targets) == (["eins"], ["one"])
-    (folder / "train.jsonl").write_text(
-        '{"translation": {"de": null, "en": "one"}}\n{"translation": {"de": "zwei", "en": "two"}}\n'
-    )
-    corpus = read_corpus(data, "train", tmp_path)
-    assert (corpus.sources, corpus.targets, corpus.num_one_sided) == (["zwei"], ["two"], 1)
-    (folder / "train.jsonl").write_text(
-        '{"translation": {"de": "eins", "en": "one"}}\n{"translation": null}\n'
-    )
-    with pytest.raises(CorpusError, match="set: row 1 of train has no translation"):
-        read_corpus(data, "train", tmp_path)
-    without = DataConfig(source_language="de", target_language="fr", hugging_face="set")
-    with pytest.raises(CorpusError, match='has no "fr", only de, en'):
-        read_corpus(without, "train", tmp_path)
-    (folder / "train.jsonl").write_text("{")
-    with pytest.raises(CorpusError, match=r"set: can't be loaded: "):
-        read_corpus(data, "train", tmp_path)
-
-
-def test_a_missing_library_names_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    data = DataConfig(source_language="de", target_language="en", hugging_face="set")
-    with pytest.raises(CorpusError, match=r"needs datasets, .* `make install` .* extra hugging-face"):
-        read_corpus(data, "train", tmp_path)
 
 
 def test_a_fingerprint_is_that_of_the_text_and_its_order() -> None:

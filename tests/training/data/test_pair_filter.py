@@ -99,7 +99,6 @@ def data_of(**settings: Any) -> DataConfig:
         ({"train_tsv": ("a",), "train_weights": (0.0,)}, "has 0, but each must be above 0"),
         ({"train_tsv": ("a",), "train_weights": (2000.0,)}, "has 2000, but each must be .* at most 1000"),
         ({"train_tsv": ("a",), "train_weights": (float("nan"),)}, "has nan, but each"),
-        ({"hugging_face": "set", "train_weights": (1.0,)}, "has 1 numbers, but there are 0"),
     ],
 )
 def test_weights_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:

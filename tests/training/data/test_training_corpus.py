@@ -34,16 +34,6 @@ def trained_on(progress: dict[str, Any], **data: Any) -> Checkpoint:
     )
 
 
-def test_a_data_set_that_cannot_be_loaded_is_a_corpus_that_is_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
-    (tmp_path / "set").mkdir()
-    (tmp_path / "set" / "train.jsonl").write_text("{")
-    with pytest.raises(TrainingCorpusError, match=r"set: can't be loaded.*--recipe-folder"):
-        read_training_corpus(trained_on({}, hugging_face="set"), tmp_path)
-
-
 def test_where_the_data_was_is_remembered(tmp_path: Path) -> None:
     for side in ("de", "en"):
         (tmp_path / f"train.{side}").write_text("a b\nc d\n")

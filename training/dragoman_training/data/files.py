@@ -56,7 +56,7 @@ class TextBlock:
 
 
 def parts_of(data: DataConfig, split: str, folder: Path) -> list[Part]:
-    """The parts of the `train` or `valid` pairs in their order; none where those are no lines of files."""
+    """The parts of the `train` or `valid` pairs in their order."""
     sources, targets, tables = (getattr(data, f"{split}_{name}") for name in ("source", "target", "tsv"))
     files: list[tuple[Kind, tuple[str, ...]]] = [("tsv", (path,)) for path in tables]
     if data.has_source:
@@ -74,12 +74,10 @@ def read_corpus(data: DataConfig, split: str, folder: Path) -> Corpus:
     """Reads the `train` or `valid` pairs; relative paths start at `folder`.
 
     Pairs with an empty side are left out. Raises CorpusError for files that can't be read, that are not
-    UTF-8, that have different numbers of lines or no pair at all, and for a data set that can't be loaded.
+    UTF-8, or that have different numbers of lines or no pair at all.
     """
     parts = parts_of(data, split, folder)
-    blocks: Iterable[Corpus] = (pairs_of(block) for part in parts for block in read_blocks(part))
-    if data.hugging_face and not parts:
-        blocks = [_with_both_sides(_hugging_face_pairs(data, split, folder))]
+    blocks = (pairs_of(block) for part in parts for block in read_blocks(part))
     counted = "sentence pair" if data.has_source else "sentence"
     return _joined(blocks, f"data: the {split} files hold no {counted}")
 
@@ -201,32 +199,3 @@ def _decoded(lines: bytes, path: Path, first_line: int) -> list[str]:
                 raise CorpusError(f"{path}, line {number}: not UTF-8: {error}") from error
         raise
     return [line.rstrip("\r\n") for line in text.removesuffix("\n").split("\n")]
-
-
-def _hugging_face_pairs(data: DataConfig, split: str, folder: Path) -> Iterator[tuple[str, str]]:
-    try:
-        import datasets
-    except ImportError as error:
-        hint = "run `make install` in the source checkout, which brings the extra hugging-face"
-        raise CorpusError(f"data.hugging_face needs {error.name}, which is not installed: {hint}") from error
-    local = folder / data.hugging_face
-    try:
-        rows = datasets.load_dataset(
-            str(local) if local.exists() else data.hugging_face,
-            data.hugging_face_config or None,
-            split="train" if split == "train" else "validation",
-        )
-    # Whatever lies below it may fail: the network, the hub, a cache, a parser of files.
-    except Exception as error:
-        raise CorpusError(f"{data.hugging_face}: can't be loaded: {error}") from error
-    if "translation" not in rows.column_names:
-        raise CorpusError(
-            f"{data.hugging_face}: has no column `translation`, only {', '.join(rows.column_names)}"
-        )
-    for number, row in enumerate(rows["translation"]):
-        if row is None:
-            raise CorpusError(f"{data.hugging_face}: row {number} of {split} has no translation")
-        if missing := {data.source_language, data.target_language} - row.keys():
-            raise CorpusError(f'{data.hugging_face}: has no "{missing.pop()}", only {", ".join(row)}')
-        # What a side lacks is an empty side.
-        yield row[data.source_language] or "", row[data.target_language] or ""

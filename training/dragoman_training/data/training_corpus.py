@@ -7,8 +7,7 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus, CorpusError, spread
-from dragoman_training.data.files import parts_of, read_corpus
-from dragoman_training.data.pair_filter import filtered
+from dragoman_training.data.files import parts_of
 from dragoman_training.data.survey import fingerprint_of, read_sample, survey
 
 RECIPE_FOLDER = Path("training/recipes")
@@ -62,9 +61,6 @@ def _sample(
     """The fingerprint of all pairs where it is wanted, the sample, and of how many pairs."""
     recipe = checkpoint.recipe
     parts = parts_of(recipe.data, "train", folder)
-    if not parts:
-        corpus = read_corpus(recipe.data, "train", folder)
-        return corpus.fingerprint(), filtered(spread(corpus, max_pairs), recipe.filter), len(corpus)
     facts = survey(parts)
     sample = read_sample(parts, facts, max_pairs, recipe.filter)
     if not len(sample):

@@ -17,14 +17,13 @@ import sentencepiece
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_training.data.cache import CorpusCache
-from dragoman_training.data.corpus import Corpus, CorpusError, spread
-from dragoman_training.data.files import Part, parts_of, read_blocks, read_corpus
-from dragoman_training.data.pair_filter import filtered
+from dragoman_training.data.corpus import CorpusError
+from dragoman_training.data.files import Part, parts_of, read_blocks
 from dragoman_training.data.store import open_corpus, open_links, write_corpus, write_links
 from dragoman_training.data.survey import FileFacts, check_unchanged, read_sample, survey
 from dragoman_training.data.token_ids import Learn, TokenIds, id_type, link_blocks, link_type
 from dragoman_training.data.tokenized_corpus import TokenizedCorpus
-from dragoman_training.data.tokenizing import Tokenizing, tokenize, tokenize_blocks
+from dragoman_training.data.tokenizing import Tokenizing, tokenize_blocks
 from dragoman_training.data.vocabulary import train_tokenizers
 from dragoman_training.recipe.data import VocabularyConfig
 from dragoman_training.recipe.settings import Recipe
@@ -40,16 +39,13 @@ def open_training_pairs(
     cache_folder: Path,
     report: Callable[[str], None],
     load_linker: Callable[[], Learn],
-) -> "MemoryPairs | FilePairs":
+) -> "FilePairs":
     """The pairs that a recipe names; relative paths start at `folder`.
 
-    Those of files are made ready in `cache_folder`; those of a data set of the Hugging Face library are held
-    in memory. Lines for people go to `report`; `load_linker` gives what links tokens where attention is
-    guided. Raises CorpusError as `read_corpus` does.
+    They are made ready in `cache_folder`. Lines for people go to `report`; `load_linker` gives what links
+    tokens where attention is guided. Raises CorpusError as `read_corpus` does.
     """
     parts = parts_of(recipe.data, "train", folder)
-    if not parts:
-        return MemoryPairs(corpus=read_corpus(recipe.data, "train", folder), recipe=recipe, report=report)
     cache = CorpusCache(cache_folder, report)
     return FilePairs(
         parts=parts,
@@ -59,27 +55,6 @@ def open_training_pairs(
         report=report,
         load_linker=load_linker,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class MemoryPairs:
-    """Pairs that are no lines of files, with the methods of `FilePairs`."""
-
-    corpus: Corpus
-    recipe: Recipe
-    report: Callable[[str], None]
-
-    def learn_vocabulary(self) -> tuple[Tokenizer, Tokenizer]:
-        config = self.recipe.vocabulary
-        self.report(show_sample(config, len(self.corpus)))
-        return train_tokenizers(filtered(spread(self.corpus, config.max_pairs), self.recipe.filter), config)
-
-    def tokenized(self, tokenizers: tuple[Tokenizer, Tokenizer]) -> TokenizedCorpus:
-        self.report("Tokenizing.")
-        max_tokens, pair_filter = self.recipe.data.max_tokens, self.recipe.filter
-        if self.recipe.guided_alignment.weight:
-            self.report(show_linking(len(self.corpus), self.recipe.guided_alignment.max_pairs))
-        return tokenize(self.corpus, tokenizers, max_tokens=max_tokens, pair_filter=pair_filter)
 
 
 @dataclass(frozen=True, kw_only=True)

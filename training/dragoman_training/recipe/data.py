@@ -26,10 +26,9 @@ class RecipeError(ValueError):
 class DataConfig:
     """Where the sentence pairs come from.
 
-    Either line-parallel files (`*_source` and `*_target`), or files of tab-separated pairs (`*_tsv`), or a
-    data set of the Hugging Face `datasets` library (`hugging_face`). Files may be gzipped. Paths are relative
-    to the recipe. A language model has no source side: only `target_language`, `train_target` and
-    `valid_target`.
+    Either line-parallel files (`*_source` and `*_target`) or files of tab-separated pairs (`*_tsv`), which
+    may be gzipped. Paths are relative to the recipe. A language model has no source side: only
+    `target_language`, `train_target` and `valid_target`.
     """
 
     source_language: str = ""
@@ -51,11 +50,6 @@ class DataConfig:
     train_weights: tuple[float, ...] = ()
     """How often the pairs of each of these files come in an epoch, on average: 2 is twice, 0.3 a share of
     them, drawn anew each time; once where nothing is said."""
-    hugging_face: str = ""
-    """Name or folder of a data set with a `translation` column; its split `validation` is used where no
-    validation files are given."""
-    hugging_face_config: str = ""
-    """Configuration of that data set, such as "de-en", where it has several."""
     max_tokens: int = 100
     """Training pairs with a longer side, in tokens, are left out."""
 
@@ -64,25 +58,16 @@ class DataConfig:
         for key in ("source_language", "target_language") if self.has_source else ("target_language",):
             check_language(f"data.{key}", getattr(self, key))
         has_sources = self.train_source or self.train_tsv or self.valid_source or self.valid_tsv
-        if not self.has_source and (has_sources or self.hugging_face):
+        if not self.has_source and has_sources:
             raise RecipeError("data.source_language: is missing, though there are source sides to train on")
-        kinds = [
-            bool(self.train_source or self.train_target),
-            bool(self.train_tsv),
-            bool(self.hugging_face),
-        ]
-        if sum(kinds) != 1:
-            raise RecipeError(
-                "data: give exactly one of train_source and train_target, train_tsv, hugging_face"
-            )
+        if bool(self.train_source or self.train_target) == bool(self.train_tsv):
+            raise RecipeError("data: give either train_source and train_target, or train_tsv")
         self._check_weights()
-        if not self.hugging_face:
-            require_default(self, "data", "hugging_face_config", because="data.hugging_face is not given")
         for split in ("train", "valid"):
             sources, targets = getattr(self, f"{split}_source"), getattr(self, f"{split}_target")
             if self.has_source and len(sources) != len(targets):
                 raise RecipeError(f"data: {split}_source and {split}_target name different numbers of files")
-        if not self.hugging_face and not (self.valid_target or self.valid_tsv):
+        if not (self.valid_target or self.valid_tsv):
             wanted = "valid_target"
             if self.has_source:
                 wanted = "valid_tsv" if self.train_tsv else "valid_source and valid_target"

@@ -19,7 +19,7 @@ FAMILIES: dict[str, type[ModelConfig]] = {
     family_config.family: family_config for family_config in typing.get_args(ModelConfig)
 }
 
-TRAINING_DATA = ("train_source", "train_target", "train_tsv", "hugging_face")
+TRAINING_DATA = ("train_source", "train_target", "train_tsv")
 """How the keys of [data] begin that say what is trained on."""
 
 
@@ -32,6 +32,10 @@ def tables() -> list[tuple[str, type[Any]]]:
         elif dataclasses.is_dataclass(kind):
             found.append((name, typing.cast(type[Any], kind)))
     return found
+
+
+FORMER_KEYS = ("hugging_face", "hugging_face_config")
+"""Keys of [data] in recipes of earlier versions, which are read where they say nothing."""
 
 
 def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
@@ -88,6 +92,9 @@ def _training_data(table: dict[str, Any]) -> dict[str, Any]:
 
 def recipe_from_table(table: dict[str, Any]) -> Recipe:
     """A recipe from nested tables, as TOML or a checkpoint holds it. Raises RecipeError."""
+    if isinstance(data := table.get("data"), dict):
+        known = {key: value for key, value in data.items() if key not in FORMER_KEYS or value}
+        table = {**table, "data": known}
     try:
         return decode(Recipe, table, single=True)
     except UnknownKeyError as error:
