@@ -17,7 +17,7 @@ from benchmarks.scenarios.peers.comparison import FILE, settings_of_peer
 from benchmarks.scenarios.peers.models import SIZES, MarianSize
 from benchmarks.scenarios.policy.simulation import Simulation
 from benchmarks.scenarios.policy.workload import Length, Workload, read_lengths
-from benchmarks.scenarios.text.lines import KINDS, NUM_LINES
+from benchmarks.scenarios.text.lines import NUM_LINES
 from dragoman_server.engine.request import Priority
 
 pytestmark = pytest.mark.long
@@ -134,12 +134,14 @@ def test_text_measures_what_comes_through(benchmark: Run, tmp_path: Path) -> Non
     (tmp_path / "de").write_text("Der Hund ist da.\nIch habe ein Haus.\n")
     (tmp_path / "en").write_text("The dog is there.\nI have a house.\n")
     files = ("--input", tmp_path / "de", "--reference", tmp_path / "en")
-    found = benchmark("text", "--hard-texts", tmp_path / "hard", *files, "--repeats", 1).results
+    found = benchmark(
+        "text", "--hard-texts", tmp_path / "hard", *files, "--repeats", 1, "--kinds", "url"
+    ).results
     counted = [(row["kind"], row["num_lines"], row["num_on"]) for row in found["hard_texts"]]
     assert counted == [("placeholder", 1, 1), ("markup", 1, 1), ("all", 2, 2)]
     assert all(row["num_on"] == row["num_lines"] == 2 for row in (*found["kept"], *found["terms"]))
-    lines = [(row["kind"], row["num_lines"], row["num_on"]) for row in found["lines"]]
-    assert lines == [(kind, NUM_LINES, NUM_LINES) for kind in KINDS]
+    lines = {(row["kind"], row["direction"], row["num_on"]) for row in found["lines"]}
+    assert lines == {("url", direction, NUM_LINES) for direction in ("de-en", "en-de")}
     assert [row["protection"] for row in found["costs"]] == ["off", "on"] * 2
     assert all(row["milliseconds"] > 0 for row in found["costs"])
 

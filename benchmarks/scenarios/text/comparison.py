@@ -2,16 +2,17 @@
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from statistics import median
 
 import click
-from dragoman_bundle import open_bundle
+from dragoman_bundle import Bundle, open_bundle
 from sacrebleu.metrics.bleu import BLEU
 
 from benchmarks.corpus import Corpus, read_corpus
-from benchmarks.harness import BEAM, BUNDLE, FILE, REPEATS, Found, option, scenario
+from benchmarks.harness import BEAM, BUNDLE, FILE, REPEATS, Found, option, scenario, several
 from benchmarks.machine import cpu_seconds
 from benchmarks.measuring import in_turns, ratio
 from benchmarks.report import Row, Table
@@ -24,6 +25,7 @@ from benchmarks.scenarios.text.lines import (
     lines,
     read_hard_texts,
     translate,
+    translate_in,
     with_spans,
     with_tags,
 )
@@ -33,6 +35,8 @@ from dragoman_server.text.find.terms import Term, TermIndex
 from dragoman_server.text.options import Protection
 from dragoman_server.text.translated import TranslatedText, WarningKind
 
+FORMATS = {"markup": ("markup",), "invisible": ("plain",)}
+"""The formats that lines of a kind stand in, where not in all."""
 _OFF = Protection(is_automatic=False)
 _MODES = {"off": _OFF, "on": Protection()}
 _PUT_BACK = (WarningKind.SPAN_PUT_BACK, WarningKind.NUMBER_PUT_BACK)
@@ -44,6 +48,10 @@ _PUT_BACK = (WarningKind.SPAN_PUT_BACK, WarningKind.NUMBER_PUT_BACK)
     option("--input", Path("data/tatoeba-de-en/val.de"), "Sentences, one a line.", to="source", type=FILE),
     option("--reference", Path("data/tatoeba-de-en/val.en"), "Their translations.", type=FILE),
     option("--limit", 1000, "Sentences that are taken."),
+    option("--back", Path("models/en-de/1"), "Bundle of the other direction, for lines of each kind."),
+    option("--seed", 1, "The number that the lines of each kind are drawn by."),
+    several("--kinds", KINDS, "Kinds of lines.", KINDS),
+    option("--lines-only", False, "Measure lines of each kind alone."),
     option("--show", False, "Print each hard text with both of its translations."),
     BEAM,
     REPEATS,
@@ -55,6 +63,10 @@ def command(
     source: Path,
     reference: Path,
     limit: int,
+    back: Path,
+    seed: int,
+    kinds: Sequence[str],
+    lines_only: bool,
     show: bool,
     beam: int,
     repeats: int,
@@ -63,24 +75,35 @@ def command(
 
     The exit code is 1 where something is lost that is guaranteed to be kept.
     """
+    by_line: list[Row] = []
+    for each in (bundle, back):
+        with _opened(each, beam) as system:
+            by_line += _measure_lines(system, open_bundle(each), kinds, seed, show)
+    line_table = Table(
+        name="lines",
+        title="Texts of each kind that come through",
+        columns=[
+            ("kind", "kind"),
+            ("direction", "direction"),
+            ("format", "format"),
+            ("num_lines", "lines", "d"),
+            ("num_on", "kept", "d"),
+            ("num_warned", "warned of", "d"),
+        ],
+        rows=by_line,
+    )
+    if lines_only:
+        return Found(tables=[line_table], facts={"bundle": str(bundle)}, broken=_lost(by_line))
     hard = [] if hard_texts is None else read_hard_texts(hard_texts)
-    corpus, language = read_corpus(source, reference, limit), open_bundle(bundle).manifest.source_language
-    with open_bundle_system(
-        str(bundle),
-        source_language=None,
-        target_language=None,
-        beam_size=beam,
-        device="cpu",
-        precision="auto",
-    ) as system:
+    corpus = read_corpus(source, reference, limit)
+    with _opened(bundle, beam) as system:
         by_kind = _measure_hard_texts(system, hard, show)
-        by_line = _measure_lines(system, language, show)
         kept = _measure_spans(system, corpus.sources)
         terms = _measure_terms(system, corpus)
         costs = _measure_costs(system, corpus, repeats)
     tables = [
         _table("hard_texts", "Hard texts that come through", by_kind),
-        _table("lines", "Texts of each kind, German and English, that come through", by_line),
+        line_table,
         _table(
             "kept", "Spans that come out once and as they were", kept, ("put_back", "translated around", "d")
         ),
@@ -98,9 +121,27 @@ def command(
             rows=costs,
         ),
     ]
-    guaranteed = [row for row in (*by_line, *kept, *terms) if row["num_on"] != row["num_lines"]]
-    lost = [f"of {row['kind']} {row['num_on']} of {row['num_lines']} were kept" for row in guaranteed]
-    return Found(tables=tables, facts={"bundle": str(bundle)}, broken=lost)
+    broken = _lost([*by_line, *kept, *terms])
+    return Found(tables=tables, facts={"bundle": str(bundle)}, broken=broken)
+
+
+def _opened(bundle: Path, beam: int) -> AbstractContextManager[BundleSystem]:
+    return open_bundle_system(
+        str(bundle),
+        source_language=None,
+        target_language=None,
+        beam_size=beam,
+        device="cpu",
+        precision="auto",
+    )
+
+
+def _lost(rows: Sequence[Row]) -> list[str]:
+    return [
+        f"of {row['kind']} {row['num_on']} of {row['num_lines']} were kept"
+        for row in rows
+        if row["num_on"] != row["num_lines"]
+    ]
 
 
 def _table(name: str, title: str, rows: Sequence[Row], *others: tuple[str, str, str]) -> Table:
@@ -127,22 +168,35 @@ def _measure_hard_texts(system: BundleSystem, hard: Sequence[HardText], show: bo
     return list(counts.values())
 
 
-def _measure_lines(system: BundleSystem, language: str, show: bool) -> list[Row]:
+def _measure_lines(
+    system: BundleSystem, bundle: Bundle, kinds: Sequence[str], seed: int, show: bool
+) -> list[Row]:
+    """Lines of each kind, as plain text, as HTML, and in a catalogue of messages."""
+    manifest = bundle.manifest
+    languages = manifest.source_language, manifest.target_language
     rows: list[Row] = []
-    for kind in KINDS:
-        chosen = list(lines(kind, language))
-        texts = [line.text for line in chosen]
-        others = [line.same_as or "" for line in chosen]
-        passed = []
-        for protection, is_html in ((_OFF, False), (Protection(), kind == "markup")):
-            found = [each.text for each in translate(system, texts, protection, is_html=is_html)]
-            same = [each.text for each in translate(system, others, protection)]
-            passed.append([line.passes(*answers) for line, *answers in zip(chosen, found, same, strict=True)])
-            if show and is_html == (kind == "markup"):
-                for line, answer, has_passed in zip(chosen, found, passed[-1], strict=True):
-                    click.echo(f"{kind}\t{has_passed}\t{line.text!r}\t{answer!r}", err=True)
-        off, on = map(sum, passed)
-        rows.append({"kind": kind, "num_lines": len(chosen), "num_off": off, "num_on": on})
+    for kind in kinds:
+        chosen = list(lines(kind, languages, seed))
+        for name in FORMATS.get(kind, ("plain", "html", "po")):
+            found = translate_in(name, system, [line.text for line in chosen])
+            others = translate_in("plain", system, [line.same_as or "" for line in chosen])
+            passed = [
+                line.passes(answer, other)
+                for line, (answer, _), (other, _) in zip(chosen, found, others, strict=True)
+            ]
+            if show:
+                for line, (answer, _), has_passed in zip(chosen, found, passed, strict=True):
+                    click.echo(f"{kind}\t{name}\t{has_passed}\t{line.text!r}\t{answer!r}", err=True)
+            rows.append(
+                {
+                    "kind": kind,
+                    "direction": "-".join(languages),
+                    "format": name,
+                    "num_lines": len(chosen),
+                    "num_on": sum(passed),
+                    "num_warned": sum(is_warned for _, is_warned in found),
+                }
+            )
     return rows
 
 

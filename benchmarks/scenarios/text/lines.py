@@ -1,8 +1,11 @@
 """Texts of each kind of what must come through whatever the model.
 
-A hundred are made of frames and spans, sentences of a corpus have spans put in, and a file has hard texts.
+They are drawn by a seed: frames are filled with what a grammar makes. Sentences of a corpus have spans put
+in, and a file has hard texts.
 """
 
+import html
+import io
 import itertools
 import json
 import random
@@ -13,7 +16,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import polib
+
 from benchmarks.measuring import MeasurementError
+from benchmarks.scenarios.text import quantities
+from dragoman_files.format import FormatOptions, Input, Unit
+from dragoman_files.opening import open_format
 from dragoman_server.offline.system import BundleSystem
 from dragoman_server.text.find.unknown import has_no_letter_of
 from dragoman_server.text.options import Protection, Segmentation, TextFormat
@@ -26,6 +34,7 @@ TERMS: Mapping[str, str] = _TEXTS["terms"]
 KINDS = tuple(FRAMES)
 NUM_LINES = 100
 """Lines of each kind."""
+_MARKS = str.maketrans({**dict.fromkeys("„“”«»", '"'), **dict.fromkeys("‚‘’", "'"), "…": "..."})
 TAGS = ('<a href="#x">', "</a>", '<img src="y">', "<p>", "</p>")
 """What each text of `with_tags` has once."""
 
@@ -51,51 +60,79 @@ class Line:
         if self.same_as is not None:
             # What a model can't read passes through, with all that is in it.
             return answer == other or (answer, other) == (self.text, self.same_as)
+        if self.kind == "quantity":
+            return all(re.search(span, answer) for span in self.spans)
+        if self.kind == "sign":
+            return _signs(answer) == _signs(self.text)
         if not all(answer.count(span) == self.text.count(span) for span in self.spans):
             return False
         return not self.is_html or _nests(answer)
 
 
-def lines(kind: str, language: str) -> Iterator[Line]:
-    """The texts of a kind, always the same for a model of this source language."""
+def lines(kind: str, languages: tuple[str, str], seed: int = 0) -> Iterator[Line]:
+    """The texts of a kind for a model of these languages, always the same of one seed."""
+    source, target = languages
+    chance = random.Random(f"{seed} {kind} {source}")
     if kind == "markup":
-        return _markup()
+        return _markup(chance)
     if kind == "invisible":
         return _invisible()
+    if kind == "quantity":
+        return _quantities(chance, source, target)
     spans = _TEXTS["spans"][kind]
     if kind == "unknown":
-        spans = [span for span in spans if _is_latin(span) or has_no_letter_of(span, language)]
-    return _spans(kind, spans)
+        spans = [span for span in spans if _is_latin(span) or has_no_letter_of(span, source)]
+    return _spans(kind, spans, chance)
+
+
+def expand(text: str, chance: random.Random) -> str:
+    """The text with each name in ⟨…⟩ replaced by one of what the grammar says of it."""
+    return re.sub("⟨(.*?)⟩", lambda name: expand(chance.choice(_TEXTS["grammar"][name[1]]), chance), text)
+
+
+def _spans(kind: str, chosen: Sequence[str], chance: random.Random) -> Iterator[Line]:
+    known: set[str] = set()
+    for frame in itertools.cycle(FRAMES[kind]):
+        used = tuple(expand(chance.choice(chosen), chance) for _ in range(frame.count("§")))
+        parts = itertools.chain(*zip(frame.split("§"), (*used, ""), strict=True))
+        filled = "".join(parts)
+        if filled not in known:
+            known.add(filled)
+            yield Line(kind=kind, text=filled, spans=used)
+        if len(known) == NUM_LINES:
+            return
 
 
 def _is_latin(span: str) -> bool:
     return unicodedata.name(span[0]).startswith("LATIN")
 
 
-def _spans(kind: str, chosen: Sequence[str]) -> Iterator[Line]:
-    spans = itertools.cycle(chosen)
-    for number in range(NUM_LINES):
-        frame = FRAMES[kind][number % len(FRAMES[kind])]
-        used = tuple(itertools.islice(spans, frame.count("§")))
-        texts = frame.split("§")
-        filled = "".join(itertools.chain(*zip(texts, (*used, ""), strict=True)))
-        yield Line(kind=kind, text=filled, spans=used)
+def _quantities(chance: random.Random, source: str, target: str) -> Iterator[Line]:
+    frames = _TEXTS["quantities"].get(source, ["§"])
+    for frame in itertools.islice(itertools.cycle(frames), NUM_LINES):
+        written, answer = quantities.draw(chance, source, target)
+        yield Line(kind="quantity", text=frame.replace("§", written), spans=(answer,))
 
 
-def _markup() -> Iterator[Line]:
-    elements, empty = (
-        itertools.cycle(_TEXTS["markup"]["elements"]),
-        itertools.cycle(_TEXTS["markup"]["empty"]),
+def _signs(text: str) -> tuple[str, ...]:
+    """The marks of a sentence and who is said to speak, however they are written."""
+    speaker = re.match(r"\w+:", text)
+    return (
+        speaker[0] if speaker else "",
+        *re.findall(r"[()\[\]\"!?:;…]|\.(?!\d)|[-–—](?= )", text.translate(_MARKS)),
     )
-    for number in range(NUM_LINES):
-        frame = FRAMES["markup"][number % len(FRAMES["markup"])]
-        chosen = {mark: next(elements) for mark in ("1", "2")}
+
+
+def _markup(chance: random.Random) -> Iterator[Line]:
+    elements, empty = _TEXTS["markup"]["elements"], _TEXTS["markup"]["empty"]
+    for frame in itertools.islice(itertools.cycle(FRAMES["markup"]), NUM_LINES):
+        chosen = dict(zip("12", chance.sample(elements, 2), strict=True))
         tags: list[str] = []
 
         def tag(found: re.Match[str], chosen: dict[str, str] = chosen, tags: list[str] = tags) -> str:
             mark = found[1]
             if mark == "0":
-                made = str(next(empty))
+                made = chance.choice(empty)
             elif mark.startswith("/"):
                 made = f"</{chosen[mark[1:]].split()[0]}>"
             else:
@@ -130,13 +167,18 @@ def _between(text: str, sign: str, step: int) -> str:
 
 
 def _nests(answer: str) -> bool:
-    opened: list[str] = []
-    for slash, name, empty in re.findall(r"<(/?)([a-z][\w-]*)(?:\"[^\"]*\"|'[^']*'|[^<>\"'])*?(/?)>", answer):
+    """Whether each element ends within the one that it begins in, and has words."""
+    opened: list[tuple[str, int]] = []
+    for tag in re.finditer(r"<(/?)([a-z][\w-]*)(?:\"[^\"]*\"|'[^']*'|[^<>\"'])*?(/?)>", answer):
+        slash, name, empty = tag.groups()
         if name in ("img", "wbr", "input") or empty:
             continue
         if not slash:
-            opened.append(name)
-        elif not opened or opened.pop() != name:
+            opened.append((name, tag.end()))
+            continue
+        if not opened or opened[-1][0] != name:
+            return False
+        if not re.search(r"\w", re.sub("<.*?>", "", answer[opened.pop()[1] : tag.start()])):
             return False
     return not opened
 
@@ -199,6 +241,39 @@ def with_tags(sentences: Sequence[str]) -> Iterator[str]:
         words[last] += TAGS[1]
         words.insert(chance.randint(0, len(words) - 1), TAGS[2])
         yield f"<p>{' '.join(words)}</p>"
+
+
+def translate_in(name: str, system: BundleSystem, texts: Sequence[str]) -> list[tuple[str, bool]]:
+    """The texts' translations, and whether any was warned of, where they stand in plain text ("plain"), are
+    HTML ("markup"), are in one ("html"), or in a catalogue of messages ("po")."""
+    units: list[Unit] = []
+    if name == "html":
+        sent = [html.escape(text, quote=False) for text in texts]
+    elif name == "po":
+        messages = polib.POFile()
+        messages.metadata = {
+            "Content-Type": "text/plain; charset=UTF-8",
+            "Plural-Forms": "nplurals=2; plural=(n != 1);",
+        }
+        messages += [polib.POEntry(msgid=text) for text in texts]
+        stream = io.BytesIO(str(messages).encode())
+        units = list(
+            open_format("po", FormatOptions()).units(Input(name="po", stream=stream, position=lambda: 0))
+        )
+        sent = [unit.text for unit in units]
+    else:
+        sent = list(texts)
+    found = translate(system, sent, Protection(), is_html=name in ("html", "markup"))
+    answers = [each.text for each in found]
+    if name == "html":
+        answers = list(map(html.unescape, answers))
+    warned = [bool(each.warnings) for each in found]
+    if name == "po":
+        written = b"".join(unit.write(answer, False) for unit, answer in zip(units, answers, strict=True))
+        entries = {entry.msgid: entry.msgstr for entry in polib.pofile(written.decode())}
+        is_warned = dict(zip(sent, warned, strict=True))
+        return [(entries[text] or text, is_warned.get(text, False)) for text in texts]
+    return list(zip(answers, warned, strict=True))
 
 
 def translate(
