@@ -5,8 +5,8 @@ Spans count code points of the cleaned text. Pure.
 
 import enum
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from dragoman_server.text.mapped import Span
 
@@ -34,6 +34,8 @@ class Kind(enum.Enum):
     NAMED = "named"
     """The caller gave the word, or a pattern of it."""
     CODE = "code"
+    BREAK = "break"
+    """It ends a line, though it is none's end: no sentence goes on across it."""
     PLACEHOLDER = "placeholder"
     URL = "url"
     EMAIL = "email"
@@ -85,6 +87,11 @@ class Mark:
         return _HOW.get(self.kind, How.MASK)
 
     @property
+    def is_unchanged(self) -> bool:
+        """Whether it is masked, and stays the caller's own text."""
+        return self.how is How.MASK and self.output is None and self.kind is not Kind.BREAK
+
+    @property
     def is_inserted(self) -> bool:
         """Whether it is left out, and inserted into the answer."""
         return self.how is How.INSERT
@@ -110,6 +117,27 @@ def disjoint(candidates: Iterable[Mark]) -> tuple[Mark, ...]:
             taken[start:end] = b"\1" * (end - start)
             chosen.append(mark)
     return tuple(sorted(chosen, key=lambda mark: mark.span))
+
+
+def touching(marks: Iterable[Mark], is_crossed: Callable[[Span], bool]) -> Iterator[Mark]:
+    """The marks, which are in order; those that touch and stay as they are, such as "%s%%", are one, unless
+    a tag stands between them."""
+    last: Mark | None = None
+    for mark in marks:
+        if last is not None:
+            whole = last.span[0], mark.span[1]
+            if (
+                last.span[1] == mark.span[0]
+                and last.is_unchanged
+                and mark.is_unchanged
+                and not is_crossed(whole)
+            ):
+                last = replace(last, span=whole)
+                continue
+            yield last
+        last = mark
+    if last is not None:
+        yield last
 
 
 def within(marks: Sequence[Mark], span: Span) -> tuple[Mark, ...]:

@@ -16,7 +16,7 @@ from dragoman_bundle import Bundle
 from dragoman_server.engine.request import FinishReason, SearchOptions, Sentence
 from dragoman_server.text.ask.seams import Seams
 from dragoman_server.text.mapped import Mapped, Span
-from dragoman_server.text.marks import How, Mark, within
+from dragoman_server.text.marks import How, Kind, Mark, within
 from dragoman_server.text.options import TextFormat, TranslationOptions
 from dragoman_server.text.translated import Alignment, TranslationWarning
 from dragoman_server.wanted import Wanted
@@ -160,9 +160,14 @@ class Passage:
 
     @property
     def shielded(self) -> str:
-        """The text to look for sentences in: within a mark none ends."""
+        """The text to look for sentences in: within a mark none ends, but at one that is a line's end."""
         return self.source.edited(
-            (mark.span, "X" + "x" * (mark.span[1] - mark.span[0] - 1))
+            (
+                mark.span,
+                "\n" * len(range(*mark.span))
+                if mark.kind is Kind.BREAK
+                else "X" + "x" * (mark.span[1] - mark.span[0] - 1),
+            )
             for mark in self.marks
             if not (
                 mark.is_inserted or (mark.how is How.CHECK and self.source.text[slice(*mark.span)].isalnum())

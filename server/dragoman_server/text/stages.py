@@ -18,7 +18,7 @@ from dragoman_server.text.find.table import TABLE
 from dragoman_server.text.judge.judging import TextT, judge, settled
 from dragoman_server.text.judge.warnings import unit_warnings
 from dragoman_server.text.mapped import Span, join, moved
-from dragoman_server.text.marks import Kind, Mark, disjoint
+from dragoman_server.text.marks import Kind, Mark, disjoint, touching
 from dragoman_server.text.options import TextFormat, TranslationOptions
 from dragoman_server.text.passage import Answer, Passage
 from dragoman_server.text.read.clean import clean, for_tokenizer
@@ -78,7 +78,9 @@ def find(passage: Passage, ranges: Sequence[Span] = ()) -> Passage:
     marks = disjoint(chain(passage.marks, of_caller, passage.wanted.each(chain(*found))))
     if not marks:
         return passage
-    return replace(passage, marks=tuple(_uncrossed(passage, marks)) if passage.tags else marks)
+    if passage.tags:
+        marks = tuple(_uncrossed(passage, marks))
+    return replace(passage, marks=tuple(touching(marks, passage.is_crossed)))
 
 
 def _uncrossed(passage: Passage, marks: Iterable[Mark]) -> Iterator[Mark]:

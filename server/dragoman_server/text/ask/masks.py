@@ -29,7 +29,7 @@ _NAMES = (
 )
 _NUMBERS = tuple(map(str, (37, 41, 53, 29, 67, 83, 71, 59, 43, 97, 61, 73)))
 _QUANTITY = re.compile(
-    r"[^\w]*(?:\d+\$?)?(?:\.?\d*)?[di]|\W*n\W*|\W*(?:count|num|number|total|size|quantity|amount|anzahl)\w*\W*|\W*\d+\W*",
+    r"[^\w]*(?:\d+\$?)?(?:\.?\d*)?[di]|\W*n\W*|\W*(?:count|num|number|total|size|quantity|amount|anzahl)\w*\W*|\W*\d+\W*|.*%%",
     re.IGNORECASE,
 )
 

@@ -50,6 +50,7 @@ def written(
     waiting = deque(insertions)
     starting = {span[0]: (span, mark) for span, mark in masks}
     position, last = 0, " "
+    before: Mark | None = None
     while position < len(answer) or waiting:
         following = answer[position : position + 1]
         if waiting and (waiting[0].position <= position or not following):
@@ -60,8 +61,14 @@ def written(
             span, mark = starting[position]
             text = passage.output_of(mark)
             edits.append((span, text))
-            position = span[1]
+            before, position = mark, span[1]
+        elif following == " " and before and _touch(before, starting.get(position + 1)):
+            # A tag stands between the two; the model had a space there.
+            text = ""
+            edits.append(((position, position + 1), text))
+            before, position = None, position + 1
         else:
+            before = None
             text = following.upper() if unit.in_capitals else following
             text = html.escape(text, quote=False) if passage.is_markup else text
             if text != following:
@@ -69,6 +76,10 @@ def written(
             position += 1
         last = text[-1:] or last
     return Mapped.of(answer).edited(edits)
+
+
+def _touch(mark: Mark, found: Found | None) -> bool:
+    return found is not None and mark.span[1] == found[1].span[0]
 
 
 @dataclass(frozen=True)

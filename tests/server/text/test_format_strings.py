@@ -1,0 +1,123 @@
+"""What programs put values into comes out as often as it went in, whatever a model answers."""
+
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.server.text.answering import ANSWERS, Answer, shipped, translated
+
+from dragoman_server.text.options import TextFormat, TranslationOptions
+
+OPTIONS = TranslationOptions(beam_size=1, length_penalty=1.0)
+HTML = TranslationOptions(beam_size=1, length_penalty=1.0, text_format=TextFormat.HTML)
+ANSWERING = pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
+WORDS = st.lists(st.sampled_from(["Noch", "viele", "Hunde", "schlafen", "im", "Garten", "und"]), max_size=3)
+NAME = st.from_regex(r"[a-z]{1,6}(_[a-z]{1,6})?", fullmatch=True)
+CONVERSION = st.from_regex(r"[-+0#]?([1-9][0-9]?)?(\.[0-9])?[sdiuxXfge]", fullmatch=True)
+PRINTF = st.just("%%") | CONVERSION.map("%{}".format)
+PYTHON = st.just("%%") | st.builds("%({}){}".format, NAME, CONVERSION)
+OTHERS = (
+    *(
+        NAME.map(form.format)
+        for form in (
+            "%{{{}}}", "${{{}}}", "{{{}}}", "{{{{{}}}}}", "{{{{ {} }}}}", "{{ -{} }}", "{{ ${} }}", "[[{}]]",
+            "<%= {} %>", "*|{}|*", "__{}__", ":ref:`{}`", "$t({})", "@:a.{}", "%<{}>s",
+        )
+    ),
+    st.integers(0, 20).map("<{}/>".format),
+    st.integers(1, 9).map("%{}$s".format),
+    st.integers(0, 9).map('$t(a:b, {{"n": {}}})'.format),
+)  # fmt: skip
+
+
+@st.composite
+def texts(draw: st.DrawFn, *kinds: st.SearchStrategy[str]) -> tuple[str, list[str]]:
+    """A text of words and runs of directives, of which several of one kind may touch; and the runs."""
+    parts, runs = draw(WORDS), []
+    for _ in range(draw(st.integers(1, 3))):
+        run = "".join(draw(st.lists(draw(st.sampled_from(kinds)), min_size=1, max_size=3)))
+        runs.append(run)
+        parts += [run, *draw(WORDS)]
+    return " ".join(parts), runs
+
+
+@ANSWERING
+@settings(max_examples=60)
+@given(drawn=texts(PRINTF))
+def test_directives_of_printf_come_out_once_each_and_together(
+    answer: Answer, drawn: tuple[str, list[str]]
+) -> None:
+    text, runs = drawn
+    found = translated(text, shipped(), OPTIONS, answer).text
+    for run in runs:
+        assert found.count(run) == text.count(run), (text, found)
+    directive = "%[-+0#]?[0-9]*(?:[.][0-9])?[a-zA-Z%]"
+    assert Counter(re.findall(directive, found)) == Counter(re.findall(directive, text))
+
+
+@ANSWERING
+@settings(max_examples=60)
+@given(drawn=texts(PYTHON))
+def test_a_translation_takes_the_values_that_its_text_takes(
+    answer: Answer, drawn: tuple[str, list[str]]
+) -> None:
+    text, _ = drawn
+    values = dict.fromkeys(re.findall(r"%\((.*?)\)", text), 7)
+    found = translated(text, shipped(), OPTIONS, answer).text
+    assert sorted(re.findall("7+", found % values)) == sorted(re.findall("7+", text % values)), found
+
+
+@ANSWERING
+@pytest.mark.parametrize("options", [OPTIONS, HTML], ids=["plain", "html"])
+@settings(max_examples=60)
+@given(drawn=texts(*OTHERS))
+def test_those_of_others_do(
+    answer: Answer, options: TranslationOptions, drawn: tuple[str, list[str]]
+) -> None:
+    text, runs = drawn
+    if options is HTML:
+        text, *runs = (each.replace("<", "&lt;").replace(">", "&gt;") for each in (text, *runs))
+    found = translated(text, shipped(), options, answer).text
+    for run in runs:
+        assert found.count(run) == text.count(run), (text, found)
+
+
+@ANSWERING
+def test_what_touches_does_so_across_a_tag(answer: Answer) -> None:
+    found = translated("Es sind <b>{n}</b>{name} da.", shipped(), HTML, answer).text
+    assert "} {" not in re.sub("</?b>", "", found)
+
+
+@ANSWERING
+@pytest.mark.parametrize("end", ["\\n", "\\n\\n", "\\r\\n"])
+def test_a_line_end_of_programs_bounds_sentences(answer: Answer, end: str) -> None:
+    shown: list[str] = []
+
+    def notes(text: str) -> str:
+        shown.append(text)
+        return answer(text)
+
+    found = translated(f"Guten Tag{end}Wie geht es{end}heute {{n}}{end}", shipped(), OPTIONS, notes).text
+    assert found.count(end) == 3
+    assert found.count("\\") == 3 * end.count("\\")
+    assert found.endswith(end)
+    assert shown[:2] == ["Guten Tag", "Wie geht es"]
+
+
+@ANSWERING
+def test_gettext_accepts_what_comes_of_its_messages(answer: Answer, tmp_path: Path) -> None:
+    messages = ["100%% der %d Dateien", "%s%% fertig", "50%% von %s", "%-5s%s und %lu%%", "%.2f%% von %i"]
+    entries = [
+        f'#, c-format\nmsgid "{text}"\nmsgstr "{translated(text, shipped(), OPTIONS, answer).text}"\n'
+        for text in messages
+    ]
+    header = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n'
+    (tmp_path / "de.po").write_text("\n".join([header, *entries]))
+    ran = subprocess.run(
+        ["msgfmt", "-c", "-o", "-", tmp_path / "de.po"], capture_output=True, check=False, env={"LC_ALL": "C"}
+    )
+    assert b"format" not in ran.stderr, ran.stderr
