@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import PurePath
 
 from dragoman_files import catalogue, hypertext, json_strings, subtitles, xliff, xml_events
+from dragoman_files.accelerators import without_accelerators
 from dragoman_files.catalogue import CatalogueFormat
 from dragoman_files.document import document_format
 from dragoman_files.format import FileError, Format, FormatName, FormatOptions
@@ -174,15 +175,21 @@ def _open(name: FormatName, options: FormatOptions) -> Format:
         case "markdown":
             return document_format(name, options, MarkdownFormat().segments, text_format="html")
         case "po":
-            segments = CatalogueFormat().segments
+            entries = CatalogueFormat().segments
             return document_format(
-                name, options, segments, prepare=catalogue.prepare, declared=catalogue.declared_encoding
+                name,
+                options,
+                lambda source, reading: without_accelerators(entries(source, reading), is_html=False),
+                prepare=catalogue.prepare,
+                declared=catalogue.declared_encoding,
             )
         case "xliff":
             return document_format(
                 name,
                 options,
-                partial(xliff.segments, join=bool(options.join_lines)),
+                lambda source, reading: without_accelerators(
+                    xliff.segments(source, reading, join=bool(options.join_lines)), is_html=True
+                ),
                 prepare=xliff.prepare,
                 declared=xml_events.declared_encoding,
                 has_references=True,
