@@ -109,9 +109,11 @@ def _is_latin(span: str) -> bool:
 
 def _quantities(chance: random.Random, source: str, target: str) -> Iterator[Line]:
     frames = _TEXTS["quantities"].get(source, ["§"])
-    for frame in itertools.islice(itertools.cycle(frames), NUM_LINES):
+    for number in range(NUM_LINES):
         written, answer = quantities.draw(chance, source, target)
-        yield Line(kind="quantity", text=frame.replace("§", written), spans=(answer,))
+        # What has no letter is no text.
+        used = frames[number % len(frames)] if any(map(str.isalpha, written)) else frames[0]
+        yield Line(kind="quantity", text=used.replace("§", written), spans=(answer,))
 
 
 def _signs(text: str) -> tuple[str, ...]:

@@ -45,7 +45,8 @@ def draw(chance: random.Random, source: str, target: str) -> tuple[str, str]:
 
 def _unit(chance: random.Random, source: str, target: str) -> tuple[str, str]:
     unit, value = chance.choice(UNITS), chance.choice(VALUES)
-    width = chance.choice(("long", "short"))
+    # Of an English "in" nobody knows whether it is an inch, and a German "J" may be a joule.
+    width = "long" if unit in ("length-inch", "duration-year") else chance.choice(("long", "short"))
     forms = Locale(target)._data["unit_patterns"][unit]
     patterns = {form for of_width in forms.values() for form in _strings(of_width)}
     return format_unit(value, unit, width, locale=source), _any(_filled(patterns, value, target))
@@ -88,7 +89,7 @@ def _time(chance: random.Random, source: str, target: str) -> tuple[str, str]:
     hour, minute = chance.randrange(24), chance.choice((0, 15, 30, 45))
     twelve, half = (hour % 12) or 12, "p" if hour >= 12 else "a"
     written = f"{hour}:{minute:02} Uhr" if source == "de" else f"{twelve}:{minute:02} {half}.m."
-    forms = [rf"(?<!\d)0?{hour}[:.]{minute:02}(?![\d.])(?! ?[AaPp]\.?[Mm])"]
+    forms = [rf"(?<!\d)0?{hour}[:.]{minute:02}(?!\d|\.\d)(?! ?[AaPp]\.?[Mm])"]
     forms.append(rf"(?<!\d)0?{twelve}[:.]{minute:02} ?(?i:{half})\.?(?i:m)\b")
     if minute == 0:
         forms += [rf"(?<!\d){hour} Uhr", rf"(?<!\d){twelve} ?(?i:{half})\.?(?i:m)\b"]
@@ -107,15 +108,15 @@ def _strings(data: Mapping[str, object] | str) -> Iterator[str]:
 
 def _filled(patterns: Iterable[str], value: Decimal, language: str) -> Iterator[str]:
     """Expressions for the patterns with the value as the language may write it."""
-    written = {
-        format_decimal(value, locale=language),
-        format_decimal(value, locale=language, group_separator=False),
-    }
+    written = set()
+    for format in ("#,##0.###", "#,##0.00"):
+        text = format_decimal(value, format, locale=language)
+        written |= {text, format_decimal(value, format, locale=language, group_separator=False)}
     number = rf"(?<![\d.,])(?:{'|'.join(map(re.escape, written))})(?![\d]|[.,]\d)"
     for pattern in patterns:
         if "{0}" in pattern:
             before, behind = (re.escape(part.strip()) for part in pattern.split("{0}"))
-            yield rf"(?:{before}\s?){number}" if before else rf"{number}[\s-]?{behind}(?!\w)"
+            yield rf"(?:{before}\s?){number}" if before else rf"{number}[\s-]?(?i:{behind})\w?(?!\w)"
 
 
 def _any(expressions: Iterable[str]) -> str:

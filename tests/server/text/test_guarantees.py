@@ -1,5 +1,6 @@
 """What is kept whatever the model answers."""
 
+import random
 import re
 from collections import Counter
 from dataclasses import replace
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from tests.growth import assert_linear
 from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shipped, shuffles, translated
 
+from benchmarks.scenarios.text import quantities
 from dragoman_server.text.find.numbers import missing_numbers, numbers_in
 from dragoman_server.text.find.terms import Term, TermIndex
 from dragoman_server.text.mapped import Span
@@ -155,10 +157,24 @@ def test_hosts_files_and_placeholders_of_any_kind_come_out(
     )
 )
 def test_numbers_keep_their_values(answer: Answer, parts: list[str]) -> None:
-    text = " ".join(parts)
+    # What has no letter is no text.
+    text = " ".join(f"{part} ja" if part[-1].isdigit() else part for part in parts)
     found = translated(text, shipped(), OPTIONS, answer)
-    numbers = numbers_in(text)
+    numbers = numbers_in(text, "de")
     assert missing_numbers(numbers, found.text, source_language="de", target_language="en") == []
+
+
+@ANSWERING
+@pytest.mark.parametrize("languages", [("de", "en"), ("en", "de")], ids="-".join)
+@settings(max_examples=80)
+@given(chance=st.randoms(use_true_random=False))
+def test_what_a_number_counts_stays_with_it(
+    answer: Answer, languages: tuple[str, str], chance: random.Random
+) -> None:
+    """Quantities, sums, dates and times as Babel writes them, and as it says that the target may."""
+    written, expected = quantities.draw(chance, *languages)
+    found = translated(f"Hallo {written} ja", shipped("-".join(languages)), OPTIONS, answer).text
+    assert re.search(expected, found), (written, found)
 
 
 def test_numbers_that_are_lost_are_put_back_as_one_with_their_signs(bundle: Bundle) -> None:
@@ -172,7 +188,7 @@ def test_numbers_that_are_lost_are_put_back_as_one_with_their_signs(bundle: Bund
         "Es sind 8 % bis 10‰.",
     ):
         found = translated(text, bundle, OPTIONS, loses).text
-        assert found == text.replace("0,5", "0.5")
+        assert found == text.replace("0,5 %", "0.5%").replace("10 Uhr", "10 AM").replace("8 %", "8%")
     # What follows may be something else.
     assert "8 %s" in translated("Von 8 %s da.", bundle, OPTIONS, loses).text
 

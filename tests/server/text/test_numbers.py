@@ -1,13 +1,19 @@
 """Numbers and whether an answer has their values."""
 
+import subprocess
+import sys
+
 import pytest
 
-from dragoman_server.text.find.numbers import in_notation, missing_numbers, numbers_in
+from dragoman_server.text.find.numbers import in_notation, missing_numbers, numbers_in, written
 
 
 def missing(source: str, answer: str, source_language: str = "de", target_language: str = "en") -> list[str]:
     lost = missing_numbers(
-        numbers_in(source), answer, source_language=source_language, target_language=target_language
+        numbers_in(source, source_language),
+        answer,
+        source_language=source_language,
+        target_language=target_language,
     )
     return [number.text for number in lost]
 
@@ -16,7 +22,6 @@ def missing(source: str, answer: str, source_language: str = "de", target_langua
     ("source", "answer"),
     [
         ("2.500 Euro", "2,500 euros"),
-        ("2.500 Euro", "2.500 euros"),
         ("2.500 Euro", "2500 euros"),
         ("1.000.000", "1,000,000"),
         ("3,5 Prozent", "3.5 percent"),
@@ -41,8 +46,18 @@ def missing(source: str, answer: str, source_language: str = "de", target_langua
         ("+5 Grad", "5 degrees"),
         ("2 und 2", "2 and 2"),
         ("am 3.5.2023", "on 3 of 5 in 2023"),
-        # In English this one has the value of that, and is as the other stands.
-        ("1 von 1.000", "of 1.000, 1"),
+        ("Version 3.10", "version 3.10"),
+        ("100 km", "100 kilometres"),
+        ("100 km", "a 100-kilometer"),
+        ("3 Tagen", "3 days"),
+        ("20 °C", "20 degrees Celsius"),
+        ("5 Euro", "€5"),
+        ("1.299,99 EUR", "1,299.99 euros"),
+        ("20 %", "20 percent"),
+        ("15 Uhr", "3 p.m."),
+        ("3 Uhr", "3 o'clock"),
+        ("am 5. Mai 2024", "on May 5th, 2024"),
+        ("am 5. Mai 2024", "on the 5th of May 2024"),
     ],
 )
 def test_a_value_is_kept(source: str, answer: str) -> None:
@@ -57,6 +72,15 @@ def test_a_value_is_kept(source: str, answer: str) -> None:
         ("-5 Grad", "55 degrees", ["-5"]),
         ("-5 Grad", "5 degrees", ["-5"]),
         ("3,5 Prozent", "3,500 percent", ["3,5"]),
+        ("2.500", "2.500", ["2.500"]),
+        ("100 km", "100 kilograms", ["100"]),
+        ("5 km", "5 miles", ["5"]),
+        ("5 Euro", "$5", ["5"]),
+        ("5 Euro", "5", ["5"]),
+        ("15 Uhr", "3 a.m.", ["15"]),
+        ("17:30 Uhr", "5:30", ["17:30"]),
+        ("am 5. Mai", "on Friday, 5.", ["5"]),
+        ("am 5. Mai 2024", "on May 5, 2042", ["5"]),
         ("am 3.5.2023", "in 20,2033", ["3.5.2023"]),
         ("030 1234567", "030 77", ["1234567"]),
         ("030 1", "30 1", ["030"]),
@@ -102,3 +126,41 @@ def test_a_number_with_a_fraction_may_have_any_number_of_digits(num_digits: int)
     number = "1" * num_digits + "½"
     assert missing(number, number) == []
     assert missing(number, "2") == [number]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "text", "expected"),
+    [
+        ("de", "en", "100 km", "100 km"),
+        ("de", "en", "1.299,99 EUR", "€1,299.99"),
+        ("de", "en", "14:30 Uhr", "2:30 PM"),
+        ("de", "en", "5. Mai 2024", "May 5, 2024"),
+        ("en", "de", "3 p.m.", "15 Uhr"),
+        ("en", "de", "$5", "5\u00a0$"),
+        ("en", "de", "1 mile", "1 Meile"),
+        ("en", "de", "20 degrees", "20 Grad"),
+        ("en", "pl", "5 days", "5 dni"),
+        ("en", "ru", "3 hours", "3 часа"),
+        ("en", "fr", "May 5, 2024", "5 mai 2024"),
+        ("es-MX", "de", "2,500.5", "2.500,5"),
+        ("de-CH", "en", "2.5", "2.5"),
+        ("pa", "de", "1,000", "1.000"),
+    ],
+)
+def test_a_number_is_written_with_what_it_counts(source: str, target: str, text: str, expected: str) -> None:
+    [number] = numbers_in(text, source)
+    assert number.span == (0, len(text) - (text[-1] == "."))
+    assert written(number, source_language=source, target_language=target) == expected
+
+
+@pytest.mark.parametrize("text", ["5 in a row", "5 mal", "100 Europäer", "3 A", "2 a day", "20 Tagungen"])
+def test_other_words_are_no_units(text: str) -> None:
+    for language in ("de", "en"):
+        assert not numbers_in(text, language)[0].units
+
+
+def test_the_data_is_what_cldr_has() -> None:
+    ran = subprocess.run(
+        [sys.executable, ".ci/cldr.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -26,7 +26,6 @@ from dragoman_server.text.marks import (
 from dragoman_server.text.passage import Attempt, Passage, Piece, Shown, Stage, Unit
 from dragoman_server.text.words import is_of_word
 
-_PERCENT = re.compile(r"[ \u00a0\u202f]?[%‰](?![\w({])")
 _SIGNS_BETWEEN = re.compile(r"[-–—/()+ ]{1,4}")
 
 
@@ -177,11 +176,7 @@ def _put_back(passage: Passage, unit: Unit, lost: Sequence[Mark]) -> list[Mark]:
             chains[-1].append(mark)
         else:
             chains.append([mark])
-    return [
-        _with_percent(passage, _chained(passage, chain))
-        for chain in chains
-        if not set(lost).isdisjoint(chain)
-    ]
+    return [_chained(passage, chain) for chain in chains if not set(lost).isdisjoint(chain)]
 
 
 def _chained(passage: Passage, chain: Sequence[Mark]) -> Mark:
@@ -191,15 +186,6 @@ def _chained(passage: Passage, chain: Sequence[Mark]) -> Mark:
         written += passage.source.text[end : mark.span[0]] + passage.output_of(mark)
         end = mark.span[1]
     return replace(first, span=(first.span[0], end), output=written)
-
-
-def _with_percent(passage: Passage, number: Mark) -> Mark:
-    """A number with the sign behind it that makes a hundredth or a thousandth of it."""
-    start, end = number.span
-    sign = _PERCENT.match(passage.source.text, end)
-    if sign is None or number.output is None or passage.is_crossed((start, sign.end())):
-        return number
-    return replace(number, span=(start, sign.end()), output=number.output + sign[0])
 
 
 def _piece(

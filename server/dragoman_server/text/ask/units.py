@@ -9,7 +9,7 @@ from dragoman_server.text.ask.attempts import first_attempt, plain_attempt, toke
 from dragoman_server.text.ask.capitals import by_vocabulary, is_in_capitals
 from dragoman_server.text.cut.fit import FittedUnit, TextTooLongError, fit
 from dragoman_server.text.cut.segment import holds_letter
-from dragoman_server.text.find.numbers import in_notation, numbers_in
+from dragoman_server.text.find.numbers import numbers_in, written
 from dragoman_server.text.find.unknown import has_no_letter_of, unreadable_words
 from dragoman_server.text.mapped import Mapped, Span, moved
 from dragoman_server.text.marks import How, Kind, Mark, cut_to, disjoint, outside, text_outside, within
@@ -20,6 +20,10 @@ from dragoman_server.text.translated import TranslationWarning, WarningKind
 _BEYOND_LATIN = re.compile(
     r"[\u0370-\u1dff\u2c00-\ua71f\ua800-\ufdff\ufe70-\uffef\U00010000-\U0001bbff\U00020000-\U0003ffff]"
 )
+
+
+_OF_QUANTITIES = frozenset((Kind.REFERENCE, Kind.EMOJI, Kind.UNKNOWN))
+"""The kinds of marks that may be a part of a number with what it counts."""
 
 
 def ask(passage: Passage, spans: Sequence[Span]) -> Passage:
@@ -113,6 +117,7 @@ class _UnitReader:
                 small_letters = by_vocabulary(passage.tokenizer_text[slice(*span)], self._count_pieces)
             if any(map(str.isnumeric, text)):
                 numbers = list(self._numbers(span, marks))
+                marks = _outside_of(numbers, marks)
         tags = cut_to(passage.tags_in(span), span) if passage.tags else ()
         if not (marks or numbers or tags or elements or in_capitals):
             return Unit(span=span, replaced=span)
@@ -129,16 +134,26 @@ class _UnitReader:
         return replace(unit, attempt=first_attempt(passage, unit))
 
     def _numbers(self, span: Span, marks: Sequence[Mark]) -> Iterator[Mark]:
-        """The numbers whose values are to be kept: those in no mark."""
+        """The numbers whose values are to be kept, with what they count: those that cut no mark.
+
+        A unit, or a currency's sign, that was to be kept by itself is a part of its number.
+        """
         passage = self._passage
         source, target = passage.languages
-        free = deque(outside(span, marks))
-        for number in numbers_in(passage.tokenizer_text[slice(*span)]):
+        free = deque(outside(span, [mark for mark in marks if mark.kind not in _OF_QUANTITIES]))
+        small = deque(mark for mark in marks if mark.kind in _OF_QUANTITIES)
+        for number in numbers_in(passage.tokenizer_text[slice(*span)], source):
             place = moved(number.span, span[0])
             while free and free[0][1] < place[1]:
                 free.popleft()
-            if free and free[0][0] <= place[0] and not passage.is_crossed(place):
-                output = in_notation(number.text, source_language=source, target_language=target)
+            while small and small[0].span[1] <= place[0]:
+                small.popleft()
+            is_free = bool(free) and free[0][0] <= place[0] and not passage.is_crossed(place)
+            if small and small[0].span[0] < place[1]:
+                is_free = is_free and bool(number.units) and place[0] <= small[0].span[0]
+                is_free = is_free and small[0].span[1] <= place[1]
+            if is_free:
+                output = written(number, source_language=source, target_language=target)
                 yield Mark(span=place, kind=Kind.NUMBER, output=output)
 
     def _count_pieces(self, words: Sequence[str]) -> list[int]:
@@ -192,3 +207,17 @@ class _UnitReader:
 
     def _warn(self, kind: WarningKind, span: Span) -> None:
         self.warnings.append(TranslationWarning(kind=kind, span=self._passage.source.back(span)))
+
+
+def _outside_of(numbers: Sequence[Mark], marks: Sequence[Mark]) -> Sequence[Mark]:
+    """The marks that are not a part of a number; both are in order."""
+    if not numbers or not marks:
+        return marks
+    remaining = deque(numbers)
+    found = []
+    for mark in marks:
+        while remaining and remaining[0].span[1] <= mark.span[0]:
+            remaining.popleft()
+        if not remaining or mark.span[0] < remaining[0].span[0]:
+            found.append(mark)
+    return found

@@ -1,21 +1,21 @@
 """Numbers of a text, and whether an answer has their values.
 
-A number is in the answer where its digits stand there as they were, or in the notation of the target
-language: German "2.500" as "2.500", "2,500" or "2500", never as "2,50". A date may have its parts in any
-order, a time may be one of twelve hours.
+A number is in the answer where its value stands there in the notation of the target language: German "2.500"
+as "2,500" or "2500", never as "2,50", with the unit that it counts, in whatever form. A date may have its
+parts in any order, a time may be one of twelve hours where the answer says of which half of the day.
 """
 
+import functools
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman_bundle.languages import primary_language
-
+from dragoman_server.text.find.notation import SPACES, Notation, notation
 from dragoman_server.text.mapped import Span
 
-_SPACE = r"[\u00a0\u202f\u2009 ]"
+_SPACE = rf"[{SPACES}]"
 _FRACTIONS = "½¼¾⅐-⅞↉"
 _RAISED = "²³¹⁰-⁹⁺⁻"
 _NUMBER = re.compile(
@@ -32,52 +32,145 @@ _DAY, _MONTH, _YEAR = r"(?:0?[1-9]|[12]\d|3[01])", r"(?:0?[1-9]|1[0-2])", r"(?:[
 _DATE = re.compile(
     rf"(?:{_DAY}([./]){_MONTH}\1|{_MONTH}(/){_DAY}\2){_YEAR}|[12]\d{{3}}([./-]){_MONTH}\3{_DAY}"
 )
+_HOUR = re.compile(r"(?:2[0-4]|[01]?\d)(?::[0-5]\d)?")
+_HALF_DAY = 12
+_DAY_ALONE = re.compile(r"0?[1-9]|[12]\d|3[01]")
+_YEAR_BEHIND = re.compile(rf"(?:st|nd|rd|th)?(?!\w)(?:,[{SPACES}](?P<year>[12]\d{{3}})(?![\d.,:]\d|\d))?")
+_MAX_BEFORE = 24
+"""Characters before a number that are looked at for what belongs to it."""
+_VALUE = re.compile(r"-?\d+(?:\.\d+)?")
+"""A reading of a number in a language's notation; one that is none begins with "="."""
 _WITH_FRACTION = re.compile(rf"(\d*)([{_FRACTIONS}])")
-
-# Languages whose decimals have a point; the others write a comma.
-_POINT = frozenset(("en", "zh", "ja", "ko", "th", "he", "hi", "ms", "sw", "ga", "cy", "ur", "bn", "ta", "te"))
-
-# Those that group thousands by a space that does not break (CLDR); French and Norwegian by a narrow one.
-_NARROW_SPACE = frozenset(("fr", "nb", "nn", "no"))
-_SPACE_GROUPS = _NARROW_SPACE | frozenset(
-    ("bg", "cs", "et", "fi", "hu", "lt", "lv", "pl", "ru", "sk", "sv", "uk")
-)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """A number as it stands in a text."""
+    """A number as it stands in a text, with what it counts."""
 
     span: Span
     text: str
+    """The number alone."""
+    units: frozenset[str] = frozenset()
+    """The units that it may be of; CLDR's names, and the codes of currencies."""
+    times: frozenset[str] = frozenset()
+    """The times of a day that it may be: "17:30"."""
+    date: tuple[int, int, str] | None = None
+    """The day, the month and the year, "" where there is none, of a date in words."""
 
 
-def numbers_in(text: str) -> list[Number]:
-    """The numbers of a text, in order."""
-    return [Number(span=found.span(), text=found[0]) for found in _NUMBER.finditer(text)]
+def numbers_in(text: str, language: str = "") -> list[Number]:
+    """The numbers of a text, in order; of a known language with the units, hours and months beside them."""
+    if not language:
+        return [Number(span=found.span(), text=found[0]) for found in _NUMBER.finditer(text)]
+    numbers: list[Number] = []
+    end = 0
+    known = notation(language)
+    for found in _NUMBER.finditer(text):
+        if found.start() >= end:
+            numbers.append(_with_company(text, found, known, end))
+            end = numbers[-1].span[1]
+    return numbers
+
+
+def _with_company(text: str, found: re.Match[str], known: Notation, begin: int) -> Number:
+    """A number with what belongs to it, which stands behind `begin`."""
+    start, end = found.span()
+    if known.before and (unit := known.before.search(text, max(begin, start - _MAX_BEFORE), start)):
+        return Number(span=(unit.start(), end), text=found[0], units=known.units_of(unit["unit"]))
+    if text[max(start - 1, 0) : start].isalpha():
+        # "H2 m", and "ist5 Dollar" of a model that swallowed a space.
+        return Number(span=(start, end), text=found[0])
+    if _HOUR.fullmatch(found[0]) and (time := known.time.match(text, end)):
+        return Number(span=(start, time.end()), text=found[0], times=_times(found[0], time))
+    if known.behind and (unit := known.behind.match(text, end)):
+        return Number(span=(start, unit.end()), text=found[0], units=known.units_of(unit["unit"]))
+    if known.month and _DAY_ALONE.fullmatch(found[0]):
+        day = int(found[0])
+        if date := _date_behind(known.month).match(text, end):
+            month = known.months[date["month"]]
+            return Number(span=(start, date.end()), text=found[0], date=(day, month, date["year"] or ""))
+        before = _month_before(known.month).search(text, max(begin, start - _MAX_BEFORE), start)
+        if before and (year := _YEAR_BEHIND.match(text, end)):
+            month = known.months[before["month"]]
+            return Number(
+                span=(before.start(), year.end()), text=found[0], date=(day, month, year["year"] or "")
+            )
+    return Number(span=found.span(), text=found[0])
+
+
+@functools.cache
+def _date_behind(month: re.Pattern[str]) -> re.Pattern[str]:
+    return re.compile(
+        rf"(?:\.|st|nd|rd|th|er|º|ª|e)?[{SPACES}](?:of |de |di |d['’])?(?:{month.pattern})(?!\w)"
+        rf"(?:\.(?=[{SPACES}]\d))?(?:,?[{SPACES}](?:de )?(?P<year>[12]\d{{3}})(?![\d.,:]\d|\d))?"
+    )
+
+
+@functools.cache
+def _month_before(month: re.Pattern[str]) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{month.pattern})\.?[{SPACES}]\Z")
+
+
+def _times(figure: str, found: re.Match[str]) -> frozenset[str]:
+    """The times of a day that an hour may be with the word behind it."""
+    hour, minute = int(figure.partition(":")[0]), figure.partition(":")[2] or "00"
+    groups = found.groupdict()
+    if groups.get("clock"):
+        hours = {hour, hour + _HALF_DAY} if groups["clock"][0] == "o" and hour < _HALF_DAY else {hour}
+    else:
+        is_afternoon = groups.get("pm") or (groups.get("half") or "a") in "Pp"
+        hours = {hour % _HALF_DAY + _HALF_DAY * bool(is_afternoon)} if hour <= _HALF_DAY else set()
+    return frozenset(f"{each % 24}:{minute}:00" for each in hours)
 
 
 def missing_numbers(
     numbers: Sequence[Number], answer: str, *, source_language: str, target_language: str
 ) -> list[Number]:
-    """The numbers of a source whose value the answer lacks. A number that stands there twice must be in
-    the answer twice."""
+    """The numbers of a source whose value, or what they count, the answer lacks. A number that stands there
+    twice must be in the answer twice."""
     if not numbers:
         return []
-    answered = [(other.text, _readings(other.text, target_language)) for other in numbers_in(answer)]
+    answered = [(other, _readings(other, target_language)) for other in numbers_in(answer, target_language)]
     free = list(range(len(answered)))
     missing = []
     for number in sorted(numbers, key=lambda other: -len(other.text)):
-        wanted = _readings(number.text, source_language)
+        wanted = _readings(number, source_language)
+        may_stay = _may_stay(number, wanted, _readings(number, target_language))
         match = next(
-            (index for index in free if answered[index][0] == number.text or wanted & answered[index][1]),
+            (
+                index
+                for index in free
+                if (wanted & answered[index][1] or (may_stay and answered[index][0].text == number.text))
+                and (not number.units or number.units & answered[index][0].units)
+            ),
             None,
         )
         if match is not None:
             free.remove(match)
-        elif not _take_parts(number.text, [answered[index][0] for index in free]):
+        elif not _take_parts(number.text, [answered[index][0].text for index in free]):
             missing.append(number)
     return sorted(missing, key=lambda other: other.span)
+
+
+def _may_stay(number: Number, wanted: frozenset[str], read: frozenset[str]) -> bool:
+    """Whether a number says the same as it stands: "2.500" does not, and a version's does."""
+    is_of_source = all(map(_VALUE.fullmatch, wanted)) and wanted != read
+    is_quantity = bool(number.units) or "," in number.text or all(map(_VALUE.fullmatch, read))
+    return not (number.date or number.times or (is_of_source and is_quantity))
+
+
+def written(number: Number, *, source_language: str, target_language: str) -> str | None:
+    """A number with what it counts as the target writes it; None where the target's words are unknown."""
+    target = notation(target_language)
+    if number.date is not None:
+        return target.date(*number.date)
+    if number.times:
+        hour, minute, _ = min(number.times, key=len).split(":")
+        return target.hour(int(hour), minute, is_full=":" not in number.text)
+    figure = in_notation(number.text, source_language=source_language, target_language=target_language)
+    if not number.units:
+        return figure
+    return target.with_unit(figure, number.units, is_one=number.text == "1")
 
 
 def in_notation(number: str, *, source_language: str, target_language: str) -> str:
@@ -90,17 +183,23 @@ def in_notation(number: str, *, source_language: str, target_language: str) -> s
     decimals = rf"{re.escape(source_point)}\d+"
     if not re.fullmatch(rf"\d{{1,3}}(?:{re.escape(group)}\d{{3}})*(?:{decimals})?|\d+{decimals}", digits):
         return number
-    return number.translate({ord(group): _group(target_language), ord(source_point): target_point})
+    target_group = notation(target_language).group
+    return number.translate({ord(group): target_group, ord(source_point): target_point})
 
 
-def _readings(number: str, language: str) -> frozenset[str]:
+def _readings(found: Number, language: str) -> frozenset[str]:
     """The possible values of a number, as strings that are equal where the values are."""
+    if found.times:
+        return found.times
+    if found.date is not None:
+        return frozenset(("/".join(sorted(filter(None, map(str, found.date)))),))
+    number = found.text
     sign = "-" if number[0] in "-−" else ""
     digits = number.lstrip(_SIGNS)
     time = _TIME.fullmatch(digits)
     if time:
         hours, minutes, seconds = int(time[1]), time[2], time[3] or "00"
-        return frozenset((f"{hours % 12}:{minutes}:{seconds}",))
+        return frozenset((f"{hours}:{minutes}:{seconds}",))
     if _DATE.fullmatch(digits):
         return frozenset(("/".join(sorted(part.lstrip("0") for part in _GROUPS.findall(digits))),))
     fraction = _WITH_FRACTION.fullmatch(digits)
@@ -120,7 +219,7 @@ def _readings(number: str, language: str) -> frozenset[str]:
         integer, decimals = grouped, ""
     parts = integer.split(group)
     if point in integer or group in decimals or any(len(part) != 3 for part in parts[1:]):
-        return frozenset((sign + grouped,))
+        return frozenset((f"={sign}{grouped}",))
     value = "".join(parts).lstrip("0") or "0"
     decimals = decimals.rstrip("0")
     return frozenset((sign + value + ("." + decimals if decimals else ""),))
@@ -135,12 +234,5 @@ def _take_parts(number: str, answers: Sequence[str]) -> bool:
     return wanted <= has
 
 
-def _group(language: str) -> str:
-    primary = primary_language(language)
-    if primary in _SPACE_GROUPS:
-        return "\u202f" if primary in _NARROW_SPACE else "\u00a0"
-    return "," if primary in _POINT else "."
-
-
 def _decimal_point(language: str) -> str:
-    return "." if primary_language(language) in _POINT else ","
+    return notation(language).decimal

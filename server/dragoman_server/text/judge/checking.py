@@ -1,10 +1,11 @@
 """Whether an answer of the model has what it must have: masks once each, numbers' values, terms."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dragoman_server.text.ask.masks import occurrences
-from dragoman_server.text.find.numbers import Number, missing_numbers
-from dragoman_server.text.mapped import Span
+from dragoman_server.text.find.numbers import missing_numbers, numbers_in
+from dragoman_server.text.mapped import Span, moved
 from dragoman_server.text.marks import Kind, Mark
 from dragoman_server.text.passage import Passage, Shown, Unit
 from dragoman_server.text.words import goes_on
@@ -38,7 +39,12 @@ def lost_numbers(
     if not left:
         return ()
     source, target = passage.languages
-    numbers = [Number(span=span, text=passage.tokenizer_text[slice(*span)]) for span in left]
+    text = passage.tokenizer_text[slice(*unit.span)]
+    numbers = [
+        replace(number, span=place)
+        for number in numbers_in(text, source)
+        if (place := moved(number.span, unit.span[0])) in left
+    ]
     edges = [0, *(place for span, _ in masks for place in span), len(answer)]
     rest = " ".join(answer[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
     missing = missing_numbers(numbers, rest, source_language=source, target_language=target)

@@ -36,7 +36,7 @@ def unit_warnings(passage: Passage, unit: Unit) -> Iterator[TranslationWarning]:
     has_numbers = any(mark.kind is Kind.NUMBER for mark in unit.marks)
     if not has_numbers and any(map(str.isnumeric, text)):
         # They are not kept, and may be lost.
-        found = [number for number in numbers_in(text) if not _is_marked(unit, number.span)]
+        found = [number for number in numbers_in(text, source) if not _is_marked(unit, number.span)]
         for number in missing_numbers(found, answer.text, source_language=source, target_language=target):
             yield warn(WarningKind.NUMBER_MISSING, moved(number.span, unit.span[0]))
     if answer.finish_reason is FinishReason.LENGTH:
