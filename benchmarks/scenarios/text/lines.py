@@ -134,7 +134,7 @@ def _markup(chance: random.Random) -> Iterator[Line]:
         def tag(found: re.Match[str], chosen: dict[str, str] = chosen, tags: list[str] = tags) -> str:
             mark = found[1]
             if mark == "0":
-                made = chance.choice(empty)
+                made = str(chance.choice(empty))
             elif mark.startswith("/"):
                 made = f"</{chosen[mark[1:]].split()[0]}>"
             else:

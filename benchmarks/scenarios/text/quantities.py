@@ -5,6 +5,7 @@ import random
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from typing import Literal
 
 from babel import Locale
 from babel.dates import format_date
@@ -46,7 +47,9 @@ def draw(chance: random.Random, source: str, target: str) -> tuple[str, str]:
 def _unit(chance: random.Random, source: str, target: str) -> tuple[str, str]:
     unit, value = chance.choice(UNITS), chance.choice(VALUES)
     # Of an English "in" nobody knows whether it is an inch, and a German "J" may be a joule.
-    width = "long" if unit in ("length-inch", "duration-year") else chance.choice(("long", "short"))
+    width: Literal["long", "short"] = (
+        "long" if unit in ("length-inch", "duration-year") else chance.choice(("long", "short"))
+    )
     forms = Locale(target)._data["unit_patterns"][unit]
     patterns = {form for of_width in forms.values() for form in _strings(of_width)}
     return format_unit(value, unit, width, locale=source), _any(_filled(patterns, value, target))

@@ -90,12 +90,10 @@ class Notation:
         """A day in words; None where the language's are unknown."""
         if not self.data or self.month is None:
             return None
-        pattern = self.data["dates"][0 if year else 1]
+        pattern: str = self.data["dates"][0 if year else 1]
         values = {"d": str(day), "dd": f"{day:02}", "MMMM": self.data["month"][month - 1], "y": year}
         return re.sub(
-            r"'([^']*)'|([dMy]+)",
-            lambda found: found[1] or values.get(found[2], found[2]) if found[2] else found[1],
-            pattern,
+            r"'([^']*)'|[dMy]+", lambda found: found[1] or str(values.get(found[0], found[0])), pattern
         )
 
     def hour(self, hour: int, minute: str, *, is_full: bool) -> str:
