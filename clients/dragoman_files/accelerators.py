@@ -12,6 +12,8 @@ from dragoman_files.document import Segment
 
 _MAX_WORDS = 6
 """A text of more words is no entry of a menu."""
+_ADDRESS = re.compile(r"\S*[/=?@]\S*")
+"""Its signs are its own."""
 _MARK = re.compile(r"(?:&amp;|&#38;|&)(?=[^\W_])(?!\w+;)|(?<![^\W_])_(?=[^\W_])(?!\w*_)")
 _ABBREVIATION = re.compile(r"(?<=[A-Z])(?:&amp;|&#38;|&)(?=[A-Z](?![a-z]))")
 """Of "AT&T" and "Q&A"."""
@@ -39,6 +41,8 @@ def without_accelerators(segments: Iterable[Segment], *, is_html: bool) -> Itera
 def _found(text: str, *, is_html: bool) -> re.Match[str] | None:
     """The only mark of a text that may have one."""
     if ("&" not in text and "_" not in text) or len(text.split()) > _MAX_WORDS:
+        return None
+    if any("&" in found[0] or "_" in found[0] for found in _ADDRESS.finditer(re.sub("<[^<>]*>", "", text))):
         return None
     marks = [mark for mark in _MARK.finditer(text) if not is_html or mark[0] != "&"]
     if len(marks) != 1 or _ABBREVIATION.match(text, marks[0].start()):

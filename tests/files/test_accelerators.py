@@ -78,6 +78,7 @@ def test_it_stands_at_the_same_letter_where_there_is_one(text: str, translation:
         "user_id fehlt",
         "__name__ fehlt",
         "Ja && nein",
+        "Siehe a.de/?b=1&c=2",
         "&a &b",
     ],
 )
