@@ -3,7 +3,8 @@
 import io
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import BinaryIO, Literal
+from pathlib import Path
+from typing import BinaryIO, Literal, Protocol
 
 
 class FileError(ValueError):
@@ -42,7 +43,21 @@ class Unit:
 
 
 FormatName = Literal[
-    "text", "jsonl", "json", "csv", "tsv", "srt", "vtt", "html", "markdown", "po", "xliff", "docx"
+    "text",
+    "jsonl",
+    "json",
+    "csv",
+    "tsv",
+    "srt",
+    "vtt",
+    "html",
+    "markdown",
+    "po",
+    "xliff",
+    "docx",
+    "pptx",
+    "odt",
+    "odp",
 ]
 TextFormat = Literal["html"]
 """The format of texts that have tags."""
@@ -91,6 +106,16 @@ class Input:
         return self
 
 
+class Container(Protocol):
+    """Packs an output when it is complete: until then it can be cut back to any byte."""
+
+    def pack(self, partial: BinaryIO, target: BinaryIO) -> None:
+        """Writes the packed output. The same bytes give the same bytes."""
+
+    def unpacked_size(self, path: Path) -> int | None:
+        """The size of a packed file before it was packed, modulo 2^32; None where there is none."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Format:
     """A file format: it takes the units out of an input file. What they write, one after the other, is the
@@ -105,6 +130,8 @@ class Format:
     Raises FileError, before the first unit, for what is no file of this format."""
     text_format: TextFormat | None = None
     """The format of its texts, where they have one."""
+    package: "Callable[[BinaryIO], Container] | None" = None
+    """The zip around its texts, by the input that it is like; None of a format that is none."""
     checks_encoding: bool = True
     """Whether `units` itself says what is wrong with an input in another encoding."""
 

@@ -14,8 +14,8 @@ from dragoman_files.document import document_format
 from dragoman_files.format import FileError, Format, FormatName, FormatOptions
 from dragoman_files.lines import TextLines, json_lines, lines_format
 from dragoman_files.markdown import MarkdownFormat
+from dragoman_files.packages import PACKAGED, package_format
 from dragoman_files.tables import table_format
-from dragoman_files.word import word_format
 
 _FORMATS: dict[str, FormatName] = {
     ".jsonl": "jsonl",
@@ -36,6 +36,9 @@ _FORMATS: dict[str, FormatName] = {
     ".xliff": "xliff",
     ".xlf": "xliff",
     ".docx": "docx",
+    ".pptx": "pptx",
+    ".odt": "odt",
+    ".odp": "odp",
 }
 """Suffixes of the formats, apart from text."""
 
@@ -55,7 +58,7 @@ _TEXT = frozenset(
 _LANGUAGE_AND_REGION = re.compile(r"\.[a-z]{2,3}[-_][a-z0-9_-]+|\.\d*")
 
 _REFUSED = {
-    "a document": "doc docm dot dotx odt ott rtf pdf epub mobi azw3 fb2 ppt pptx odp xls xlsx xlsm ods",
+    "a document": "doc docm dot dotx ott rtf pdf epub mobi azw3 fb2 ppt pptm xls xlsx xlsm ods",
     "an archive": "zip tar tgz tbz2 txz 7z rar bz2 xz zst lz4 jar",
     "subtitles": "ass ssa sbv ttml",
     "markup": "xml mdx rst adoc asciidoc tex",
@@ -67,7 +70,7 @@ _KINDS = {f".{suffix}": kind for kind, suffixes in _REFUSED.items() for suffix i
 
 _APART = 'write its texts into a file of their own, one a line, or into JSON lines, each with a "text"'
 _ADVICE = {
-    "a document": "save it as .docx, or as plain text in UTF-8, a paragraph a line",
+    "a document": "save it as .docx or .odt, or as plain text in UTF-8, a paragraph a line",
     "an archive": "unpack it; of compressed files only `.gz` is read",
     "subtitles": "save them as .srt or .vtt",
     "a catalogue of messages": "convert it to .po or .xliff",
@@ -123,8 +126,8 @@ def output_format(path: PurePath, name: FormatName | None) -> FormatName:
 
 def _format_of(path: PurePath, name: FormatName | None) -> FormatName:
     format_name = name or _FORMATS.get(_suffix(path), "text")
-    if format_name == "docx" and is_compressed(path):
-        raise FileError(f"{path}: a .docx is compressed as it is; name it without .gz")
+    if format_name in PACKAGED and is_compressed(path):
+        raise FileError(f"{path}: a .{format_name} is compressed as it is; name it without .gz")
     return format_name
 
 
@@ -144,8 +147,8 @@ def open_format(name: FormatName, options: FormatOptions) -> Format:
         raise FileError(f"--column is of tables (csv, tsv), and this is {name}")
     if options.keys and name not in ("jsonl", "json"):
         raise FileError(f"--key is of JSON (json, jsonl), and this is {name}")
-    if options.encoding is not None and name == "docx":
-        raise FileError("--encoding is of text, and a .docx says itself what it is in")
+    if options.encoding is not None and name in PACKAGED:
+        raise FileError(f"--encoding is of text, and a .{name} says itself what it is in")
     return _open(name, options.of(name))
 
 
@@ -195,5 +198,5 @@ def _open(name: FormatName, options: FormatOptions) -> Format:
                 has_references=True,
                 text_format="html",
             )
-        case "docx":
-            return word_format(options)
+        case "docx" | "pptx" | "odt" | "odp":
+            return package_format(name, options)

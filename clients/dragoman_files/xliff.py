@@ -12,8 +12,8 @@ from functools import partial
 from dragoman_files.document import Segment
 from dragoman_files.format import ITEM_BYTES, FileError, Reading
 from dragoman_files.tags import Kind, Notations, Piece, Run, Tagged, encode_with, runs
-from dragoman_files.texts import unescape
 from dragoman_files.xml_events import Event, escape, events
+from dragoman_files.xml_texts import text_pieces
 
 _UNITS = ("trans-unit", "segment")
 _NATIVE = ("bpt", "ept", "ph", "it")
@@ -21,7 +21,6 @@ _NATIVE = ("bpt", "ept", "ph", "it")
 _OPENING = ("bpt", "bx", "sc")
 _CLOSING = ("ept", "ex", "ec")
 """Elements that stand for the tags of an element, one for each."""
-_NEWLINE = re.compile(r"(\r?\n)")
 _WORDS = ("ph", "x")
 """Elements that stand for something in a sentence, a placeholder or a picture."""
 _UNTRANSLATED_STATES = ("new", "needs-translation")
@@ -249,7 +248,7 @@ def _pieces(source: str, inner: Sequence[Event], join: bool) -> Iterator[Piece]:
         event = inner[position]
         last = position
         if event.kind in ("text", "cdata"):
-            yield from _text_pieces(source, event, join)
+            yield from text_pieces(source, event, join=join)
         elif event.kind != "start":
             kind: Kind = "close" if event.kind == "end" else "markup"
             yield Piece(start=event.start, end=event.end, kind=kind, name=event.name)
@@ -261,19 +260,6 @@ def _pieces(source: str, inner: Sequence[Event], join: bool) -> Iterator[Piece]:
         else:
             yield Piece(start=event.start, end=event.end, kind="open", name=event.name)
         position = last + 1
-
-
-def _text_pieces(source: str, event: Event, join: bool) -> Iterator[Piece]:
-    decode = unescape if event.kind == "text" else str
-    start = event.start
-    for number, part in enumerate(_NEWLINE.split(source[start : event.end])):
-        end = start + len(part)
-        if number % 2:
-            kind: Kind = "text" if join else "break"
-            yield Piece(start=start, end=end, kind=kind, decode=lambda raw: " " if join else "\n")
-        elif part:
-            yield Piece(start=start, end=end, kind="text", decode=decode)
-        start = end
 
 
 def _is_code(event: Event) -> bool:

@@ -2,9 +2,10 @@
 
 import io
 import zipfile
+from collections.abc import Mapping
 
 NAMESPACE = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml"
+_TYPE = "application/vnd.openxmlformats-officedocument"
 
 
 def paragraph(*runs: str) -> str:
@@ -34,30 +35,149 @@ def docx(body: str, *, header: str | None = None, footnotes: str | None = None) 
     if footnotes is not None:
         parts["word/footnotes.xml"] = part("footnotes", footnotes)
         kinds["word/footnotes.xml"] = "footnotes"
-    overrides = "".join(
-        f'<Override PartName="/{name}" ContentType="{_TYPE}.{kind}+xml"/>' for name, kind in kinds.items()
-    )
-    types = (
+    picture = {"word/media/image1.png": bytes(range(256))}
+    core = {"docProps/core.xml": "<title>Titel</title>"}
+    head = {
+        "[Content_Types].xml": office_types(
+            {name: f"wordprocessingml.{kind}" for name, kind in kinds.items()}
+        ),
+        "_rels/.rels": relations({"word/document.xml": "officeDocument"}),
+    }
+    return package({**head, **parts, **picture, **core})
+
+
+def package(parts: Mapping[str, str | bytes]) -> bytes:
+    """A zip, compressed but for bytes, such as pictures, and a mimetype."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in parts.items():
+            is_stored = isinstance(content, bytes) or name == "mimetype"
+            info = zipfile.ZipInfo(name, (2020, 1, 2, 3, 4, 6))
+            archive.writestr(info, content, zipfile.ZIP_STORED if is_stored else zipfile.ZIP_DEFLATED)
+    return file.getvalue()
+
+
+def office_types(kinds: Mapping[str, str]) -> str:
+    """The list of a document's parts by their types, each without what they all begin with."""
+    return (
         '<?xml version="1.0" encoding="UTF-8"?>'
         '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
         '<Default Extension="rels" '
         'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-        f'<Default Extension="xml" ContentType="application/xml"/>{overrides}</Types>'
+        '<Default Extension="xml" ContentType="application/xml"/>'
+        + "".join(
+            f'<Override PartName="/{name}" ContentType="{_TYPE}.{kind}+xml"/>' for name, kind in kinds.items()
+        )
+        + "</Types>"
     )
-    relations = (
+
+
+def relations(kinds: Mapping[str, str]) -> str:
+    """The parts that a document or a part of it refers to, by their kinds."""
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>'
         '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
-        '<Relationship Id="rId1" Target="word/document.xml" Type="http://schemas.openxmlformats.org/'
-        'officeDocument/2006/relationships/officeDocument"/></Relationships>'
+        + "".join(
+            f'<Relationship Id="rId{number}" Target="{name}" Type="http://schemas.openxmlformats.org/'
+            f'officeDocument/2006/relationships/{kind}"/>'
+            for number, (name, kind) in enumerate(kinds.items(), start=1)
+        )
+        + "</Relationships>"
     )
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("[Content_Types].xml", types)
-        archive.writestr("_rels/.rels", relations)
-        for name, content in parts.items():
-            archive.writestr(zipfile.ZipInfo(name, (2020, 1, 2, 3, 4, 6)), content)
-        archive.writestr("word/media/image1.png", bytes(range(256)), zipfile.ZIP_STORED)
-        archive.writestr("docProps/core.xml", "<title>Titel</title>")
-    return file.getvalue()
+
+
+_PRESENTATION = "http://schemas.openxmlformats.org/presentationml/2006/main"
+_DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
+_SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_OF_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def pptx(*paragraphs: str, notes: str = "") -> bytes:
+    """A presentation of one slide with paragraphs of DrawingML, and its notes."""
+
+    def sheet(root: str, content: str) -> str:
+        return (
+            f'<?xml version="1.0" encoding="UTF-8"?>\n<p:{root} xmlns:p="{_PRESENTATION}" '
+            f'xmlns:a="{_DRAWING}" xmlns:r="{_OF_OFFICE}">'
+            '<p:cSld><p:spTree><p:nvGrpSpPr><p:cNvPr id="1" name=""/><p:cNvGrpSpPr/>'
+            '<p:nvPr/></p:nvGrpSpPr><p:grpSpPr/><p:sp><p:nvSpPr><p:cNvPr id="2" name="Titel 1"/><p:cNvSpPr/>'
+            '<p:nvPr/></p:nvSpPr><p:spPr><a:xfrm><a:off x="0" y="0"/><a:ext cx="9" cy="9"/></a:xfrm>'
+            '<a:prstGeom prst="rect"/></p:spPr><p:txBody><a:bodyPr/>'
+            f"{content}</p:txBody></p:sp></p:spTree></p:cSld></p:{root}>"
+        )
+
+    kinds = {
+        "ppt/presentation.xml": "presentation.main",
+        "ppt/slides/slide1.xml": "slide",
+        "ppt/notesSlides/notesSlide1.xml": "notesSlide",
+    }
+    return package(
+        {
+            "[Content_Types].xml": office_types(
+                {name: f"presentationml.{kind}" for name, kind in kinds.items()}
+            ),
+            "_rels/.rels": relations({"ppt/presentation.xml": "officeDocument"}),
+            "ppt/presentation.xml": f'<p:presentation xmlns:p="{_PRESENTATION}" xmlns:r="{_OF_OFFICE}">'
+            '<p:sldIdLst><p:sldId id="256" r:id="rId1"/></p:sldIdLst><p:sldSz cx="9144000" cy="6858000"/>'
+            '<p:notesSz cx="6858000" cy="9144000"/></p:presentation>',
+            "ppt/_rels/presentation.xml.rels": relations({"slides/slide1.xml": "slide"}),
+            "ppt/slides/slide1.xml": sheet("sld", "".join(paragraphs)),
+            "ppt/slides/_rels/slide1.xml.rels": relations({"../notesSlides/notesSlide1.xml": "notesSlide"}),
+            "ppt/notesSlides/notesSlide1.xml": sheet("notes", notes),
+            "ppt/media/image1.png": bytes(range(256)),
+        }
+    )
+
+
+def drawn(*runs: str) -> str:
+    """A paragraph of DrawingML, of runs, each a text or XML."""
+    return f"<a:p>{''.join(run if run.startswith('<') else drawn_run(run) for run in runs)}</a:p>"
+
+
+def drawn_run(text: str, properties: str = "") -> str:
+    """A run of DrawingML, as PowerPoint writes it."""
+    return f'<a:r><a:rPr lang="de-DE" {properties} dirty="0"/><a:t>{text}</a:t></a:r>'
+
+
+_OPEN_DOCUMENT = " ".join(
+    f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+    for prefix, name in (
+        ("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing"), ("style", "style"),
+        ("manifest", "manifest"), ("svg", "svg-compatible"), ("presentation", "presentation"),
+    )
+)  # fmt: skip
+
+
+def opened(body: str, *, header: str = "", kind: str = "text") -> bytes:
+    """A document of OpenDocument with this body, a header and a picture."""
+    mimetype = f"application/vnd.oasis.opendocument.{kind}"
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n'
+    files = {
+        "/": mimetype,
+        "content.xml": "text/xml",
+        "styles.xml": "text/xml",
+        "Pictures/a.png": "image/png",
+    }
+    entries = "".join(
+        f'<manifest:file-entry manifest:full-path="{path}" manifest:media-type="{media}"/>'
+        for path, media in files.items()
+    )
+    return package(
+        {
+            "mimetype": mimetype,
+            "content.xml": f'{head}<office:document-content {_OPEN_DOCUMENT} office:version="1.3">'
+            f"<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>",
+            "Pictures/a.png": bytes(range(256)),
+            "styles.xml": f'{head}<office:document-styles {_OPEN_DOCUMENT} office:version="1.3">'
+            '<office:automatic-styles><style:page-layout style:name="pm1"><style:header-style/>'
+            "</style:page-layout></office:automatic-styles>"
+            '<office:master-styles><style:master-page style:name="Standard" style:page-layout-name="pm1">'
+            f"<style:header>{header}</style:header>"
+            "</style:master-page></office:master-styles></office:document-styles>",
+            "META-INF/manifest.xml": f"{head}<manifest:manifest {_OPEN_DOCUMENT}>{entries}"
+            "</manifest:manifest>",
+        }
+    )
 
 
 def read_part(content: bytes, name: str = "word/document.xml") -> str:
@@ -119,9 +239,30 @@ def many(num_texts: int, name: str) -> bytes:
             )
         case "docx":
             return docx("".join(map(paragraph, texts)), header=paragraph("kopf"))
+        case "pptx":
+            return pptx(*map(drawn, texts), notes=drawn("notiz"))
+        case "odt":
+            return opened(
+                "".join(f"<text:p>{text}</text:p>" for text in texts), header="<text:p>kopf</text:p>"
+            )
         case _:
             raise AssertionError(name)
     return content.encode()
 
 
-FORMATS = ("txt", "jsonl", "json", "csv", "tsv", "srt", "vtt", "html", "md", "po", "xliff", "docx")
+FORMATS = (
+    "txt",
+    "jsonl",
+    "json",
+    "csv",
+    "tsv",
+    "srt",
+    "vtt",
+    "html",
+    "md",
+    "po",
+    "xliff",
+    "docx",
+    "pptx",
+    "odt",
+)

@@ -53,7 +53,7 @@ def test_a_name_that_says_nothing_is_of_text(run, tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("a.odt", r"a document.*save it as \.docx, or as plain text in UTF-8"),
+        ("a.ott", r"a document.*save it as \.docx or \.odt, or as plain text in UTF-8"),
         ("a.PDF", r"a document.*plain text in UTF-8"),
         ("a.zip", r"an archive.*unpack"),
         ("a.txt.xz", r"an archive.*only `\.gz`"),
@@ -92,8 +92,8 @@ def test_a_name_of_which_nothing_is_known_is_refused_unless_one_insists(run, tmp
 
 def test_a_name_that_the_output_would_belie_is_refused(run, tmp_path):
     (tmp_path / "in").write_text("ja\n")
-    with pytest.raises(JobError, match=r"out\.odt is by its name a document.*such as out\.txt"):
-        run(tmp_path / "in", tmp_path / "out.odt")
+    with pytest.raises(JobError, match=r"out\.ott is by its name a document.*such as out\.txt"):
+        run(tmp_path / "in", tmp_path / "out.ott")
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 

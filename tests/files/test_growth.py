@@ -12,7 +12,7 @@ import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pytest
-from tests.files.documents import PO_HEAD, docx, xliff
+from tests.files.documents import PO_HEAD, docx, opened, pptx, xliff
 from tests.growth import assert_linear
 
 from dragoman_files.format import MEMORY_FLOOR, MEMORY_PER_BYTE, FileError, FormatOptions, Input, UnitError
@@ -60,6 +60,8 @@ WRAPS: dict[str, list[Wrap]] = {
     ],
     "xliff": [_xliff, lambda text: xliff(text).encode()],
     "docx": [lambda text: docx(text), lambda text: docx(_run(text)), lambda text: docx(f"<w:p>{text}</w:p>")],
+    "pptx": [pptx, lambda text: pptx(f"<a:p>{text}</a:p>")],
+    "odt": [opened, lambda text: opened(f"<text:p>a {text} b</text:p>")],
 }
 """Where a run can stand in a document of each format."""
 CHARACTERS = {
@@ -123,6 +125,16 @@ UNITS = {
         '<w:t a="1">a</w:t><w:t a="2">a</w:t>', "&amp;", "<!-- -->", "<w:softHyphen/><w:t>a</w:t>",
         '<w:fldChar w:fldCharType="begin"/>', "<w:instrText>a</w:instrText>", "<w:tab/><w:t>é</w:t>",
     ],
+    "pptx": [
+        "<a:p><a:r><a:t>a</a:t></a:r></a:p>", '<a:r><a:rPr b="1"/><a:t>a</a:t></a:r><a:r><a:t>b</a:t></a:r>',
+        "<a:br/>", "<a:fld><a:t>1</a:t></a:fld><a:r><a:t>a</a:t></a:r>", "<a:r><a:t>a\n</a:t></a:r>",
+    ],
+    "odt": [
+        "<text:p>a</text:p>", "<text:span>a</text:span>b", "<text:s/>a", "<text:s/>",
+        "<text:note><text:p>a</text:p></text:note>",
+        "<text:tab/>", "<text:date>a</text:date>b", "a\n", "&amp;", "<!-- -->a", "<text:span>a</text:span>",
+        "<office:annotation><text:p>a</text:p></office:annotation>", "<![CDATA[a]]>",
+    ],
 }  # fmt: skip
 NESTED = {
     "html": [
@@ -142,6 +154,11 @@ NESTED = {
         ("<w:r><w:t>a</w:t>", "</w:r>"), ("<w:p>", "</w:p>"), ("<w:rPr>", "</w:rPr>"), ("<w:x>", "</w:x>"),
         ("<w:ins><w:r><w:t>a</w:t></w:r>", "</w:ins>"), ("<w:p><w:r><w:t>a</w:t></w:r>", "</w:p>"),
         ("<w:sdt><w:r><w:t>a</w:t></w:r>", "</w:sdt>"), ("<w:r><w:rPr><w:b/></w:rPr><w:t>a</w:t>", "</w:r>"),
+    ],
+    "odt": [
+        ("<text:p>a", "</text:p>"), ("<text:span>a", "</text:span>"), ("<text:date>a", "</text:date>"),
+        ("<text:note>a<text:p>b", "</text:p></text:note>"),
+        ("<text:tracked-changes>", "</text:tracked-changes>"),
     ],
 }  # fmt: skip
 """What opens and what closes an element of elements."""

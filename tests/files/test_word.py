@@ -40,7 +40,7 @@ NONE = {
     "damaged": (damaged(), "damaged|invalid|Error -3"),
     "OpenDocument": (zipped(mimetype="application/vnd.oasis"), r"the zip has no \[Content_Types\]\.xml"),
     "sheet": (zipped(types=TYPES.replace("document.main", "sheet.main"), body="<a/>"), "none of its parts"),
-    "no body": (zipped(types=TYPES), "none of its parts is the text of a document"),
+    "no body": (zipped(types=TYPES), "none of its parts is the main one of such a document"),
     "no types": (zipped(types=b"\xff\x00<<<", body="<a/>"), "no well-formed XML"),
     "empty body": (zipped(types=TYPES, body=""), "no well-formed XML"),
     "text for a body": (zipped(types=TYPES, body="hallo"), "no well-formed XML"),

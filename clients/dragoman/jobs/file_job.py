@@ -167,7 +167,7 @@ class FileJob:
 
     def _check_content(self, source: Source) -> None:
         """Raises JobError for what is no text, or hardly lines of the format where nobody said that it is."""
-        if self._format.name == "docx":
+        if self._format.package is not None:
             return
         head, name = source.head(), str(self._source)
         check_is_text(head, name, self._options.encoding)

@@ -10,20 +10,11 @@ import sys
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Protocol, Self
+from typing import BinaryIO, Self
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.journal import Checkpoint, naming, open_own, sync_folder
-
-
-class Container(Protocol):
-    """Packs what a job has written when it is complete: until then it can be cut back to any byte."""
-
-    def pack(self, partial: BinaryIO, target: BinaryIO) -> None:
-        """Writes the packed output. The same bytes give the same bytes."""
-
-    def unpacked_size(self, path: Path) -> int | None:
-        """The size of a packed file before it was packed, modulo 2^32; None where there is none."""
+from dragoman_files.format import Container
 
 
 class Plain:

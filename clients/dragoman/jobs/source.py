@@ -12,12 +12,11 @@ from typing import BinaryIO, Self, cast
 
 from dragoman.auto_source import AUTO
 from dragoman.jobs.errors import JobError
-from dragoman.jobs.output import Container, Gzip, Plain
+from dragoman.jobs.output import Gzip, Plain
 from dragoman.settings import Settings
 from dragoman_files.content import HEAD_BYTES
-from dragoman_files.format import Format, Input, Unit
+from dragoman_files.format import Container, Format, Input, Unit
 from dragoman_files.opening import is_compressed
-from dragoman_files.word import WordPackage
 
 _BROKEN_COMPRESSION = (gzip.BadGzipFile, EOFError, zlib.error)
 
@@ -95,8 +94,8 @@ class Source:
 
     def container(self, output: Path) -> Container:
         """The container of the output."""
-        if self._format.name == "docx":
-            return WordPackage(self._file)
+        if self._format.package is not None:
+            return self._format.package(self._file)
         return Gzip() if is_compressed(output) else Plain()
 
     def _stream(self) -> BinaryIO:

@@ -17,6 +17,7 @@ from dragoman_files.content import HEAD_BYTES, check_is_text, check_is_utf8
 from dragoman_files.document import size_of
 from dragoman_files.format import (
     UNIT_BYTES,
+    Container,
     FileError,
     Format,
     FormatOptions,
@@ -26,7 +27,6 @@ from dragoman_files.format import (
     UnitError,
 )
 from dragoman_files.opening import input_format, is_compressed, known_suffixes, open_format
-from dragoman_files.word import WordPackage
 from dragoman_server.web.fields import Fields, UploadedFile, refusal
 
 MAX_UNPACKED_RATIO = 20
@@ -44,7 +44,7 @@ _ADVICE = re.compile(r"`|(?<!\S)--\w")
 
 
 def suffixes() -> list[str]:
-    """The suffixes of files that are translated; `.gz` may stand behind all but the last."""
+    """The suffixes of files that are translated; `.gz` may stand behind all that are no zip."""
     return [".txt", *known_suffixes()]
 
 
@@ -58,10 +58,8 @@ class FileTexts:
     """Its texts, with what stands around them."""
     is_markup: bool
     """Whether its texts have tags."""
-    content: BinaryIO
-    """All of it, unpacked."""
-    is_document: bool
-    """Whether it is a zip around its texts."""
+    package: Container | None
+    """The zip around its texts; None where there is none."""
 
     def write(self, translations: Sequence[str | None], check: Callable[[], None]) -> bytes:
         """The file with its translations; what has none stays as it is.
@@ -77,11 +75,11 @@ class FileTexts:
                 parts.write(unit.write(None, False))
         if is_compressed(PurePath(self.name)):
             return gzip.compress(parts.getvalue(), mtime=0)
-        if not self.is_document:
+        if self.package is None:
             return parts.getvalue()
         packed = io.BytesIO()
         parts.seek(0)
-        WordPackage(self.content).pack(parts, packed)
+        self.package.pack(parts, packed)
         return packed.getvalue()
 
     def translated_name(self, target: str) -> str:
@@ -147,8 +145,7 @@ def open_file(
         name=name,
         units=units,
         is_markup=format_.text_format == "html",
-        content=content,
-        is_document=format_.name == "docx",
+        package=None if format_.package is None else format_.package(content),
     )
 
 
@@ -178,12 +175,12 @@ def _unpacked(name: str, content: bytes, max_bytes: int) -> bytes:
 
 def _check(format_: Format, name: str, content: BinaryIO, max_bytes: int) -> None:
     """Raises FileError."""
-    if format_.name == "docx":
+    if format_.package is not None:
         try:
             with zipfile.ZipFile(content) as archive:
                 unpacked = sum(info.file_size for info in archive.infolist())
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-            raise FileError(f"{name} is no document of Word: {error}") from error
+            raise FileError(f"{name} is no .{format_.name}: {error}") from error
         if unpacked > MAX_UNPACKED_RATIO * max_bytes:
             raise FileError(f"{name} unpacks to {unpacked} bytes; at most {MAX_UNPACKED_RATIO * max_bytes}")
         return

@@ -1,4 +1,4 @@
-"""How the texts of a paragraph of Word look, and how a translation gets these looks.
+"""How the texts of a paragraph of Word, PowerPoint or Excel look, and how a translation gets these looks.
 
 A paragraph is a row of runs, each with a look of its own and a text; there are no tags around words as in
 HTML. So the texts that look like the first one of their sentence are its plain text, and each row of others
@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from dragoman_files.format import Reading
 from dragoman_files.tags import Kind, Piece, Run, Tagged
-from dragoman_files.texts import has_letters, unescape
+from dragoman_files.texts import has_letters
 from dragoman_files.xml_events import Event
+from dragoman_files.xml_texts import Grammar, Paragraph, text_pieces
 
 _OF_RUNS = frozenset(("r", "t", "rPr", "lastRenderedPageBreak", "softHyphen"))
 _BETWEEN = frozenset(
@@ -28,30 +29,26 @@ _AROUND = frozenset(("hyperlink", "smartTag", "ins", "moveTo", "fldSimple", "sdt
 _EMPTY = frozenset(
     (
         *("footnoteReference", "endnoteReference", "commentReference", "footnoteRef", "endnoteRef"),
-        *(
-            "annotationRef",
-            "drawing",
-            "pict",
-            "object",
-            "AlternateContent",
-            "sym",
-            "del",
-            "moveFrom",
-            "sdtPr",
-        ),
+        *("annotationRef", "drawing", "pict", "object", "AlternateContent", "sym", "del", "moveFrom"),
+        *("sdtPr", "fld", "rPh"),
     )
 )
 """Elements that a sentence is complete without."""
 _RUN_TAG = re.compile(r"<((?:\w+:)?)r\b")
-_UNSEEN = frozenset(("lang", "noProof"))
-"""Properties of a run that nobody sees."""
+_UNSEEN = frozenset(("lang", "altLang", "noProof", "dirty", "err", "smtClean"))
+"""Properties of a run that nobody sees: elements of Word's, attributes of PowerPoint's."""
 _SPACE = re.compile(r"\sxml:space\s*=\s*(\"[^\"]*\"|'[^']*')")
-_TEXT_TAG = re.compile(r"<((?:\w+:)?)t\s[^<>]*>\Z")
+_TEXT_TAG = re.compile(r"<((?:\w+:)?)t(?:\s[^<>]*)?>\Z")
 
 
-def pieces_of(source: str, paragraph: Sequence[Event | None], reading: Reading) -> list[Piece]:
-    """The texts of a paragraph, whose events those are, without its tags; None for a paragraph within it."""
-    reader = _Reader(source, reading)
+def _is_drawn(tag: str) -> bool:
+    """Whether the tag of a text is DrawingML's, which shows all white space and has no attribute for it."""
+    return tag.startswith("<a:")
+
+
+def pieces_of(source: str, paragraph: Paragraph, grammar: Grammar, reading: Reading) -> list[Piece]:
+    """The texts of a paragraph."""
+    reader = _Reader(source, grammar, reading)
     wholes = _wholes(source, paragraph)
     position = 0
     while position < len(paragraph):
@@ -66,7 +63,7 @@ def pieces_of(source: str, paragraph: Sequence[Event | None], reading: Reading) 
     return reader.pieces
 
 
-def _wholes(source: str, paragraph: Sequence[Event | None]) -> dict[int, int]:
+def _wholes(source: str, paragraph: Paragraph) -> dict[int, int]:
     """The first and the last event of all that is one piece, whatever is in it: elements that a sentence is
     complete without, and fields whose result has no letter.
 
@@ -106,6 +103,8 @@ def _wholes(source: str, paragraph: Sequence[Event | None]) -> dict[int, int]:
 
 def write_looks(source: str, run: Run, tagged: Tagged, translation: str) -> str:
     """The translation of a text, in runs that look as its words did. Raises UnitError, as `Tagged.write`."""
+    if all(piece.kind in ("text", "break", "glue") for piece in run.pieces):
+        return tagged.write(translation)
     writer = _Writer(source, run)
     for part in tagged.parts(translation):
         if part.piece is None:
@@ -118,9 +117,10 @@ def write_looks(source: str, run: Run, tagged: Tagged, translation: str) -> str:
 class _Reader:
     """Sorts out what belongs together."""
 
-    def __init__(self, source: str, reading: Reading) -> None:
+    def __init__(self, source: str, grammar: Grammar, reading: Reading) -> None:
         self.pieces: list[Piece] = []
         self._source = source
+        self._grammar = grammar
         self._reading = reading
         # The names of the elements that are open, how many are of each, and a number for those around a run.
         self._names: list[str] = []
@@ -156,10 +156,13 @@ class _Reader:
         in_properties = self._num_open["rPr"] > 0
         if in_properties:
             self._opening.append(raw)
-            if event.name != "rPr" and not any(self._num_open[name] for name in _UNSEEN):
+            if event.name == "rPr":
+                self._look += [f"{name}={value}" for name, value in event.pairs() if name not in _UNSEEN]
+            elif not any(self._num_open[name] for name in _UNSEEN):
                 self._look.append(raw)
         elif event.kind == "start" and event.name == "t":
-            self._text_tag = _SPACE.sub("", raw)[:-1].rstrip("/") + ' xml:space="preserve">'
+            space = "" if _is_drawn(raw) else ' xml:space="preserve"'
+            self._text_tag = f"{_SPACE.sub('', raw)[:-1].rstrip('/')}{space}>"
         if event.kind == "end":
             self._num_open[self._names.pop()] -= 1
             self._around.pop()
@@ -212,16 +215,9 @@ class _Reader:
         if self._current is None and look != self._first[-1]:
             self._current = look
             self.pieces.append(Piece(start=event.start, end=event.start, kind="open", name=look))
-        self._last_text = len(self.pieces)
-        self.pieces.append(
-            Piece(
-                start=event.start,
-                end=event.end,
-                kind="text",
-                decode=unescape,
-                look=opening,
-            )
-        )
+        for piece in text_pieces(self._source, event, join=self._grammar.joins):
+            self._last_text = len(self.pieces)
+            self.pieces.append(replace(piece, look=opening))
 
     def close_look(self) -> None:
         """Ends the element that is open because of a look, behind its last text."""
@@ -255,7 +251,8 @@ class _Writer:
         prefix = _TEXT_TAG.search(self._last)
         assert prefix is not None, self._last
         self._closing = f"</{prefix[1]}t></{prefix[1]}r>"
-        if self._look is not None and "xml:space" not in source[source.rfind("<", 0, run.start) : run.start]:
+        tag = source[source.rfind("<", 0, run.start) : run.start]
+        if self._look is not None and "xml:space" not in tag and not _is_drawn(tag):
             # White space at its ends would not be shown.
             self._look = ""
 
@@ -270,6 +267,8 @@ class _Writer:
             self._close()
             raw = self._source[piece.start : piece.end]
             self._written.append(raw if piece.output is None else piece.output)
+        elif piece.kind == "break":
+            self.write_text(self._source[piece.start : piece.end])
         if piece.kind == "open":
             self._looks.append(self._within.get(id(piece)) or self._looks[-1])
         elif piece.kind == "close":

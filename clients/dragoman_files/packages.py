@@ -1,0 +1,231 @@
+"""Documents that are a zip of parts: those of Word, PowerPoint and Excel, OpenDocument's, and books (EPUB).
+
+The parts with text are read, one after the other with a NUL between them, as one document; all others are
+copied. A format is a row of `_FORMATS`: it says which parts have text, and how each is read.
+"""
+
+import copy
+import shutil
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from dragoman_files import xml_texts
+from dragoman_files.document import MAX_DOCUMENT_BYTES, Segment, counted, size_of, units_of
+from dragoman_files.encodings import Codec, decode
+from dragoman_files.format import FileError, Format, FormatName, FormatOptions, Input, Reading, Unit
+from dragoman_files.looks import pieces_of, write_looks
+from dragoman_files.xml_events import Event, declared_encoding, events
+from dragoman_files.xml_texts import Grammar
+
+_SEPARATOR = "\0"
+"""Stands in no XML."""
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+"""The errors of a zip that is damaged, encrypted, or compressed in an odd way."""
+_MAX_INDEX_BYTES = 1 << 24
+"""The largest part that says what others are."""
+_TIMES_HELD = 4
+"""How often the parts with text are in memory at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """How a part is read."""
+
+    segments: Callable[[str, Reading], Iterable[Segment]]
+    prepare: Callable[[str, Reading], str] = lambda text, reading: text
+    """The part as it is in the target language before anything is translated."""
+
+
+_Parts = Mapping[str, _Part]
+"""The parts with text of an archive, by name, in order."""
+
+
+def _read(grammar: Grammar) -> _Part:
+    return _Part(segments=partial(xml_texts.segments, grammar=grammar))
+
+
+def _tags(archive: zipfile.ZipFile, name: str, tag: str) -> Iterator[Event]:
+    """The start tags of this name in a part. Raises FileError where there is no such part."""
+    if name not in archive.namelist():
+        raise FileError(f"the zip has no {name}")
+    if archive.getinfo(name).file_size > _MAX_INDEX_BYTES:
+        raise FileError(f"{name} in it has more than {_MAX_INDEX_BYTES >> 20} MiB")
+    for event in events(archive.read(name).decode("utf-8-sig", errors="replace")):
+        if event.kind == "start" and event.name == tag:
+            yield event
+
+
+# OOXML (ECMA-376). Runs that look the same are one text: Office cuts sentences, even words, into many, by who
+# typed them when.
+_RUNS = _read(Grammar(paragraphs=frozenset(("p",)), pieces=pieces_of, write=write_looks))
+_DRAWN = dict.fromkeys((".chart+xml", ".diagramData+xml", ".diagramDrawing+xml"), _RUNS)
+
+
+def _types(archive: zipfile.ZipFile, *main: str) -> dict[str, str]:
+    """The types of parts. Raises FileError where that of none ends in one of `main`."""
+    members = set(archive.namelist())
+    types = {
+        name: event.attribute("ContentType") or ""
+        for event in _tags(archive, "[Content_Types].xml", "Override")
+        if (name := (event.attribute("PartName") or "").removeprefix("/")) in members
+    }
+    if not any(kind.endswith(main) for kind in types.values()):
+        raise FileError("none of its parts is the main one of such a document")
+    return types
+
+
+def _of_types(types: Mapping[str, str], by_end: _Parts) -> _Parts:
+    """The parts whose types end so, in the order of these, then by number."""
+    return {
+        name: part
+        for end, part in by_end.items()
+        for name in sorted(types, key=lambda name: (len(name), name))
+        if types[name].endswith(end)
+    }
+
+
+def _word_parts(archive: zipfile.ZipFile) -> _Parts:
+    main = (".document.main+xml", ".template.main+xml", ".document.macroEnabled.main+xml")
+    ends = (*main, ".header+xml", ".footer+xml", ".footnotes+xml", ".endnotes+xml")
+    return _of_types(_types(archive, *main), {**dict.fromkeys(ends, _RUNS), **_DRAWN})
+
+
+def _slide_parts(archive: zipfile.ZipFile) -> _Parts:
+    types = _types(archive, ".presentation.main+xml", ".slideshow.main+xml", ".template.main+xml")
+    return _of_types(types, {".slide+xml": _RUNS, ".notesSlide+xml": _RUNS, **_DRAWN})
+
+
+# OpenDocument 1.3, part 3. Elements that no row has are fields: each stands for a word.
+_OPEN_DOCUMENT = _read(
+    Grammar(
+        paragraphs=frozenset(("p", "h")),
+        around=frozenset(("span", "a", "meta", "meta-field", "ruby", "ruby-base")),
+        empty=frozenset(
+            (
+                *("annotation", "annotation-end", "bookmark", "bookmark-start", "bookmark-end", "frame"),
+                *("change", "change-start", "change-end", "reference-mark", "reference-mark-start"),
+                *("reference-mark-end", "note", "ruby-text", "s", "soft-page-break"),
+            )
+        ),
+        bounds=frozenset(("line-break", "tab")),
+        is_left_out=lambda tag: tag.name in ("annotation", "tracked-changes"),
+    )
+)
+
+
+def _open_parts(archive: zipfile.ZipFile, *, kind: str) -> _Parts:
+    members = archive.namelist()
+    stated = archive.read("mimetype").decode(errors="replace") if "mimetype" in members else "none"
+    if not stated.startswith(f"application/vnd.oasis.opendocument.{kind}") or "content.xml" not in members:
+        raise FileError(f"its mimetype is {stated[:80]!r}, or it has no content.xml")
+    names = ("content.xml", "styles.xml", *(name for name in members if name.endswith("/content.xml")))
+    return {name: _OPEN_DOCUMENT for name in names if name in members}
+
+
+_FORMATS: dict[FormatName, Callable[[zipfile.ZipFile], _Parts]] = {
+    "docx": _word_parts,
+    "pptx": _slide_parts,
+    "odt": partial(_open_parts, kind="text"),
+    "odp": partial(_open_parts, kind="presentation"),
+}
+PACKAGED = frozenset(_FORMATS)
+"""The names of the formats that are a zip."""
+
+
+def package_format(name: FormatName, options: FormatOptions) -> Format:
+    """A format that is a zip of XML."""
+
+    def units(source: Input) -> list[Unit]:
+        """All units. Raises FileError for what is no such document, or a damaged one."""
+        texts, segments = [], []
+        start = 0
+        reading = Reading(source, size_of(source.rewound().stream))
+        for part_name, part, content in _contents(source.rewound().stream, source.name, name, reading):
+            place = f"{part_name} in {source.name}"
+            text, codec = decode(content, place, None, declared_encoding(content[:200]))
+            if codec.name != "utf-8":
+                raise FileError(f"{place} is in {codec.name}, and such parts are read in UTF-8 alone")
+            # A mark of byte order is a character of the part.
+            text = codec.mark.decode() + text
+            try:
+                text = part.prepare(text, reading)
+                of_part = counted(part.segments(text, reading), reading)
+            except FileError as error:
+                raise FileError(f"{place}: {error}") from error
+            segments += [
+                replace(segment, start=segment.start + start, end=segment.end + start)
+                for segment in sorted(of_part, key=lambda segment: segment.start)
+            ]
+            texts.append(text)
+            start += len(text) + len(_SEPARATOR)
+        joined = _SEPARATOR.join(texts)
+        codec = Codec(name="utf-8", mark=b"")
+        return units_of(joined, segments, codec, source.position(), join=bool(options.join_lines))
+
+    return Format(name=name, noun="texts", units=units, text_format="html", package=partial(Package, name))
+
+
+class Package:
+    """The zip around the parts: as the input's, but for the texts."""
+
+    def __init__(self, name: FormatName, source: BinaryIO) -> None:
+        self._parts = _FORMATS[name]
+        self._source = source
+
+    def pack(self, parts: BinaryIO, target: BinaryIO) -> None:
+        """Writes the document whose parts with text are these. The same parts give the same bytes."""
+        self._source.seek(0)
+        texts = parts.read().split(_SEPARATOR.encode())
+        with zipfile.ZipFile(self._source) as archive, zipfile.ZipFile(target, "w") as written:
+            names = self._parts(archive)
+            contents = dict(zip(names, texts, strict=bool(names)))
+            for info in archive.infolist():
+                with written.open(copy.copy(info), "w") as part:
+                    if info.filename in contents:
+                        part.write(contents[info.filename])
+                    else:
+                        with archive.open(info) as unchanged:
+                            shutil.copyfileobj(unchanged, part)
+
+    def unpacked_size(self, path: Path) -> int | None:
+        """Bytes of the parts with text of a document that is packed, NULs included; None where it is none."""
+        try:
+            with zipfile.ZipFile(path) as archive:
+                sizes = [archive.getinfo(name).file_size for name in self._parts(archive)]
+        except (FileNotFoundError, KeyError, FileError, *_BROKEN):
+            return None
+        return sum(sizes) + max(0, len(sizes) - 1)
+
+
+def _contents(
+    stream: BinaryIO, name: str, format_name: FormatName, reading: Reading
+) -> Iterator[tuple[str, _Part, bytes]]:
+    """The parts with text: the name, how it is read, and its bytes. All that there are can be read."""
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            members = archive.infolist()
+            if sum(info.file_size for info in members) > 4 * MAX_DOCUMENT_BYTES:
+                raise FileError(f"it unpacks to more than {4 * MAX_DOCUMENT_BYTES >> 20} MiB")
+            num_named = Counter(info.filename for info in members)
+            if len(num_named) < len(members):
+                raise FileError(f"it holds {num_named.most_common(1)[0][0]!r} more than once")
+            parts = _FORMATS[format_name](archive)
+            reading.take(_TIMES_HELD * sum(archive.getinfo(part).file_size for part in parts))
+            damaged = archive.testzip()
+            if damaged is not None:
+                raise FileError(f"{damaged} in it is damaged")
+            for part_name, part in parts.items():
+                yield part_name, part, archive.read(part_name)
+    except FileError as error:
+        raise FileError(f"{name} can't be read as .{format_name}: {error}") from None
+    except _BROKEN as error:
+        raise FileError(
+            f"{name} can't be read as .{format_name}, which is a zip file: {error}. Where it has "
+            f"a password or is of another kind, save it as .{format_name} without one"
+        ) from None

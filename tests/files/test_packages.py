@@ -1,0 +1,196 @@
+"""Documents that are a zip: each gives its texts and takes their translations, and keeps all else."""
+
+import io
+import itertools
+import re
+import shutil
+import subprocess
+import zipfile
+from html import escape
+from pydoc_data.topics import topics
+from xml.etree import ElementTree
+
+import pytest
+from tests.files.documents import drawn, drawn_run, opened, pptx, read_part
+
+from dragoman.jobs import JobError
+from dragoman_files.format import FormatOptions, Input
+from dragoman_files.opening import open_format
+
+TEXTS = [
+    text
+    for text in (" ".join(part.split()) for part in topics["compound"].split("\n\n"))
+    if re.search("[a-z]", text)
+][:30]
+"""Paragraphs of Python's manual, with characters that XML escapes."""
+ESCAPED = [escape(text, quote=False) for text in TEXTS]
+
+
+def odt_of(texts) -> bytes:
+    middle = len(texts) // 2
+    body = "".join(f"<text:p>{text}</text:p>" for text in texts[:middle])
+    return opened(body, header="".join(f"<text:h>{text}</text:h>" for text in texts[middle:]))
+
+
+def pptx_of(texts) -> bytes:
+    middle = len(texts) // 2
+    return pptx(*map(drawn, texts[:middle]), notes="".join(map(drawn, texts[middle:])))
+
+
+MAKERS = {"odt": odt_of, "pptx": pptx_of}
+PARAGRAPHS = {"odt": ("p", "h"), "pptx": ("p",)}
+
+
+def local(element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def texts_of(content: bytes, *paragraphs: str) -> list[str]:
+    """The texts of all paragraphs, by the standard library's readers."""
+    texts = []
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for name in archive.namelist():
+            if name.endswith((".xml", ".xhtml", ".opf", ".ncx")):
+                for element in ElementTree.fromstring(archive.read(name)).iter():
+                    if local(element) in paragraphs:
+                        texts.append(" ".join("".join(element.itertext()).split()))
+    return [text for text in texts if text]
+
+
+def pack(name: str, content: bytes, translate) -> bytes:
+    """The document as it is written with these translations."""
+    stream = io.BytesIO(content)
+    form = open_format(name, FormatOptions())
+    units = form.units(Input(name=f"a.{name}", stream=stream, position=stream.tell))
+    packed = io.BytesIO()
+    form.package(stream).pack(
+        io.BytesIO(b"".join(unit.write(translate(unit.text), False) for unit in units)), packed
+    )
+    return packed.getvalue()
+
+
+def contents(content: bytes) -> list[tuple[str, int, bytes]]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return [(info.filename, info.compress_type, archive.read(info)) for info in archive.infolist()]
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_texts_are_translated_and_all_other_parts_stay(translate, name):
+    given = MAKERS[name](ESCAPED)
+    written = translate(name, given)
+    assert sorted(texts_of(written, *PARAGRAPHS[name])) == sorted(text.upper() for text in TEXTS)
+    tags = re.compile(rb"<[^<>]*>")
+    for (old, old_type, before), (new, new_type, after) in zip(
+        contents(given), contents(written), strict=True
+    ):
+        assert (old, old_type) == (new, new_type)
+        assert tags.findall(before) == tags.findall(after)
+        if not old.endswith((".xml", ".xhtml", ".opf", ".ncx")):
+            assert before == after
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("translate_text", [lambda text: None, lambda text: text], ids=["none", "same"])
+def test_a_translation_that_changes_nothing_gives_the_same_parts(name, translate_text):
+    given = MAKERS[name](ESCAPED)
+    assert contents(pack(name, given, translate_text)) == contents(given)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_document_of_another_kind_is_refused(run, tmp_path, name):
+    for other, make in MAKERS.items():
+        if other != name:
+            (tmp_path / f"in.{name}").write_bytes(make(ESCAPED[:2]))
+            with pytest.raises(JobError, match=rf"in\.{name} can't be read as \.{name}: "):
+                run(tmp_path / f"in.{name}", tmp_path / f"out.{name}")
+
+
+def test_words_of_a_slide_keep_their_look_whatever_else_their_runs_state(translate, server):
+    given = pptx(
+        drawn(
+            "Der ",
+            '<a:r><a:rPr lang="de-DE" err="1"/><a:t>gro</a:t></a:r>',
+            drawn_run("ße "),
+            drawn_run("Hund", 'b="1"'),
+            " schläft auf Folie ",
+            '<a:fld id="{1}" type="slidenum"><a:rPr lang="de-DE"/><a:t>7</a:t></a:fld>',
+            " hier.",
+        )
+    )
+    written = read_part(translate("pptx", given), "ppt/slides/slide1.xml")
+    assert "xml:space" not in written
+    assert re.findall(r'<a:rPr lang="de-DE" ?(b="1")?[^<>]*/><a:t>([^<]*)<', written) == [
+        ("", "DER GROSSE "),
+        ('b="1"', "HUND"),
+        ("", " SCHLÄFT AUF FOLIE "),
+        ("", "7"),
+        ("", " HIER."),
+    ]
+    ElementTree.fromstring(written)
+    assert len([text for message in server.servicer.messages for text in message if text]) == 1
+
+
+@pytest.mark.parametrize(
+    ("within", "is_cut"),
+    [
+        ('<text:span text:style-name="T1">alte </text:span>', False),
+        ('<text:a><text:span text:style-name="T1">alte </text:span></text:a>', False),
+        ('<text:bookmark text:name="a"/>', False),
+        ("<text:page-number>7</text:page-number> ", False),
+        ("<text:s/>", False),
+        ("<office:annotation><text:p>Nicht dies</text:p></office:annotation>", False),
+        ("<text:line-break/>", True),
+        ("<text:tab/>", True),
+    ],
+)
+def test_what_stands_within_a_sentence_of_open_document(translate, server, within, is_cut):
+    written = read_part(
+        translate("odt", opened(f"<text:p>Der <text:span>Hund</text:span> {within}schläft\ndort.</text:p>")),
+        "content.xml",
+    )
+    ElementTree.fromstring(written)
+    expected = (
+        f"<text:p>DER <text:span>HUND</text:span> {within.replace('alte', 'ALTE')}SCHLÄFT\nDORT.</text:p>"
+    )
+    assert expected in written
+    sent = [text for message in server.servicer.messages for text in message if text]
+    assert len(sent) == 1 + is_cut
+
+
+def test_what_was_deleted_from_open_document_stays(translate):
+    deleted = (
+        "<text:tracked-changes><text:deletion><text:p>alt</text:p></text:deletion></text:tracked-changes>"
+    )
+    written = read_part(translate("odt", opened(f"{deleted}<text:p>neu</text:p>")), "content.xml")
+    assert f"{deleted}<text:p>NEU</text:p>" in written
+
+
+def test_a_note_of_open_document_is_translated(translate):
+    note = (
+        "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>{}</text:p>"
+        "</text:note-body></text:note>"
+    )
+    written = translate("odt", opened(f"<text:p>Der Hund.{note.format('Ein Tier.')}</text:p>"))
+    assert f"<text:p>DER HUND.{note.format('EIN TIER.')}</text:p>" in read_part(written, "content.xml")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="there is no soffice here")
+@pytest.mark.parametrize("name", MAKERS)
+def test_libreoffice_opens_what_is_written(translate, tmp_path, name):
+    """A document that LibreOffice wrote, or ours, is translated, and opened and read by it."""
+    (tmp_path / f"in.{name}").write_bytes(translate(name, MAKERS[name](ESCAPED)))
+    target = {"pptx": "odp", "xlsx": "ods"}.get(name, "fodt")
+    subprocess.run(
+        [
+            *("soffice", "--headless", f"-env:UserInstallation=file://{tmp_path}/profile"),
+            *("--convert-to", target, "--outdir", str(tmp_path), str(tmp_path / f"in.{name}")),
+        ],
+        check=True,
+        timeout=300,
+    )
+    converted = tmp_path / f"in.{target}"
+    content = converted.read_text() if target == "fodt" else read_part(converted.read_bytes(), "content.xml")
+    shown = ["".join(element.itertext()) for element in ElementTree.fromstring(content).iter()]
+    for text in itertools.islice(TEXTS, 10):
+        assert any(text.upper() in " ".join(each.split()) for each in shown)
