@@ -56,6 +56,7 @@ FormatName = Literal[
     "xliff",
     "docx",
     "pptx",
+    "xlsx",
     "odt",
     "odp",
 ]

@@ -64,6 +64,7 @@ def _tags(archive: zipfile.ZipFile, name: str, tag: str) -> Iterator[Event]:
 # OOXML (ECMA-376). Runs that look the same are one text: Office cuts sentences, even words, into many, by who
 # typed them when.
 _RUNS = _read(Grammar(paragraphs=frozenset(("p",)), pieces=pieces_of, write=write_looks))
+_CELLS = Grammar(paragraphs=frozenset(("si", "is", "text")), joins=False, pieces=pieces_of, write=write_looks)
 _DRAWN = dict.fromkeys((".chart+xml", ".diagramData+xml", ".diagramDrawing+xml"), _RUNS)
 
 
@@ -101,6 +102,42 @@ def _slide_parts(archive: zipfile.ZipFile) -> _Parts:
     return _of_types(types, {".slide+xml": _RUNS, ".notesSlide+xml": _RUNS, **_DRAWN})
 
 
+def _holds(archive: zipfile.ZipFile, name: str, word: bytes) -> bool:
+    with archive.open(name) as part:
+        before = b""
+        while chunk := part.read(1 << 20):
+            if word in before + chunk:
+                return True
+            before = chunk[-len(word) :]
+    return False
+
+
+def _sheet_parts(archive: zipfile.ZipFile) -> _Parts:
+    """Formulas name the columns of a table by the texts of its first row, so these stay."""
+    types = _types(archive, ".sheet.main+xml", ".template.main+xml")
+    columns = {
+        (tag.attribute("name") or "").replace("_x000a_", "\n").strip()
+        for name, kind in types.items()
+        if kind.endswith(".table+xml")
+        for tag in _tags(archive, name, "tableColumn")
+    }
+
+    def segments(source: str, reading: Reading) -> Iterator[Segment]:
+        for segment in xml_texts.segments(source, reading, grammar=_CELLS):
+            if segment.readable not in columns:
+                yield segment
+
+    cells = _Part(segments=segments)
+    ends = {f".{kind}+xml": cells for kind in ("sharedStrings", "comments", "worksheet")}
+    found = _of_types(types, {**ends, **_DRAWN, ".drawing+xml": _RUNS})
+    # Most sheets are numbers, and have their texts in a part for all sheets.
+    return {
+        name: part
+        for name, part in found.items()
+        if not types[name].endswith(".worksheet+xml") or _holds(archive, name, b"inlineStr")
+    }
+
+
 # OpenDocument 1.3, part 3. Elements that no row has are fields: each stands for a word.
 _OPEN_DOCUMENT = _read(
     Grammar(
@@ -131,6 +168,7 @@ def _open_parts(archive: zipfile.ZipFile, *, kind: str) -> _Parts:
 _FORMATS: dict[FormatName, Callable[[zipfile.ZipFile], _Parts]] = {
     "docx": _word_parts,
     "pptx": _slide_parts,
+    "xlsx": _sheet_parts,
     "odt": partial(_open_parts, kind="text"),
     "odp": partial(_open_parts, kind="presentation"),
 }

@@ -139,6 +139,36 @@ def drawn_run(text: str, properties: str = "") -> str:
     return f'<a:r><a:rPr lang="de-DE" {properties} dirty="0"/><a:t>{text}</a:t></a:r>'
 
 
+def xlsx(*strings: str, cells: str = "", table: str = "") -> bytes:
+    """A workbook of one sheet, which has these shared strings in its first column, and more cells."""
+    kinds = {
+        "xl/workbook.xml": "sheet.main",
+        "xl/worksheets/sheet1.xml": "worksheet",
+        "xl/sharedStrings.xml": "sharedStrings",
+        **({"xl/tables/table1.xml": "table"} if table else {}),
+    }
+    rows = "".join(
+        f'<row r="{row}"><c r="A{row}" t="s"><v>{row - 1}</v></c></row>' for row in range(1, len(strings) + 1)
+    )
+    shared = "".join(f"<si>{each}</si>" for each in strings)
+    parts = {
+        "[Content_Types].xml": office_types({name: f"spreadsheetml.{kind}" for name, kind in kinds.items()}),
+        "_rels/.rels": relations({"xl/workbook.xml": "officeDocument"}),
+        "xl/workbook.xml": f'<workbook xmlns="{_SHEET}" xmlns:r="{_OF_OFFICE}">'
+        '<sheets><sheet name="Blatt" sheetId="1" r:id="rId1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": relations(
+            {"worksheets/sheet1.xml": "worksheet", "sharedStrings.xml": "sharedStrings"}
+        ),
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{_SHEET}"><sheetData>{rows}{cells}</sheetData>'
+        "</worksheet>",
+        "xl/sharedStrings.xml": f'<sst xmlns="{_SHEET}">{shared}</sst>',
+    }
+    if table:
+        columns = f"<tableColumns>{table}</tableColumns>"
+        parts["xl/tables/table1.xml"] = f'<table xmlns="{_SHEET}">{columns}</table>'
+    return package(parts)
+
+
 _OPEN_DOCUMENT = " ".join(
     f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
     for prefix, name in (
@@ -206,63 +236,11 @@ PO_HEAD = (
 
 
 def many(num_texts: int, name: str) -> bytes:
-    """A file of so many texts, "zeile 0" and on, of the format of this suffix."""
+    """A catalogue of so many texts, "zeile 0" and on, of the format of this suffix."""
     texts = [f"zeile {number}" for number in range(num_texts)]
-    match name:
-        case "txt":
-            content = "".join(f"{text}\n" for text in texts)
-        case "jsonl":
-            content = "".join(f'{{"text": "{text}"}}\n' for text in texts)
-        case "json":
-            content = "{" + ",\n".join(f'"k{text}": ["{text}"]' for text in texts) + "}\n"
-        case "csv":
-            content = "id,titel\r\n" + "".join(f'{number},"{text}"\r\n' for number, text in enumerate(texts))
-        case "tsv":
-            content = "id\ttitel\n" + "".join(f"{number}\t{text}\n" for number, text in enumerate(texts))
-        case "srt":
-            content = "".join(
-                f"{number}\n00:00:01,000 --> 00:00:02,000\n{text}\n\n" for number, text in enumerate(texts)
-            )
-        case "vtt":
-            content = "WEBVTT\n\n" + "".join(
-                f"00:00:01.000 --> 00:00:02.000 align:start\n{text}\n\n" for text in texts
-            )
-        case "html":
-            content = "<!DOCTYPE html>\n" + "".join(f"<p class='a'>{text}</p>\n" for text in texts)
-        case "md":
-            content = "".join(f"- {text}\n" for text in texts)
-        case "po":
-            content = PO_HEAD + "".join(f'msgid "{text}"\nmsgstr ""\n\n' for text in texts)
-        case "xliff":
-            content = xliff(
-                "".join(f'<trans-unit id="{text}"><source>{text}</source></trans-unit>\n' for text in texts)
-            )
-        case "docx":
-            return docx("".join(map(paragraph, texts)), header=paragraph("kopf"))
-        case "pptx":
-            return pptx(*map(drawn, texts), notes=drawn("notiz"))
-        case "odt":
-            return opened(
-                "".join(f"<text:p>{text}</text:p>" for text in texts), header="<text:p>kopf</text:p>"
-            )
-        case _:
-            raise AssertionError(name)
-    return content.encode()
-
-
-FORMATS = (
-    "txt",
-    "jsonl",
-    "json",
-    "csv",
-    "tsv",
-    "srt",
-    "vtt",
-    "html",
-    "md",
-    "po",
-    "xliff",
-    "docx",
-    "pptx",
-    "odt",
-)
+    if name == "po":
+        return (PO_HEAD + "".join(f'msgid "{text}"\nmsgstr ""\n\n' for text in texts)).encode()
+    assert name == "xliff", name
+    return xliff(
+        "".join(f'<trans-unit id="{text}"><source>{text}</source></trans-unit>\n' for text in texts)
+    ).encode()

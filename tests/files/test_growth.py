@@ -12,7 +12,7 @@ import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pytest
-from tests.files.documents import PO_HEAD, docx, opened, pptx, xliff
+from tests.files.documents import PO_HEAD, docx, opened, pptx, xliff, xlsx
 from tests.growth import assert_linear
 
 from dragoman_files.format import MEMORY_FLOOR, MEMORY_PER_BYTE, FileError, FormatOptions, Input, UnitError
@@ -61,6 +61,7 @@ WRAPS: dict[str, list[Wrap]] = {
     "xliff": [_xliff, lambda text: xliff(text).encode()],
     "docx": [lambda text: docx(text), lambda text: docx(_run(text)), lambda text: docx(f"<w:p>{text}</w:p>")],
     "pptx": [pptx, lambda text: pptx(f"<a:p>{text}</a:p>")],
+    "xlsx": [xlsx, lambda text: xlsx(cells=f'<row><c t="inlineStr"><is>{text}</is></c></row>')],
     "odt": [opened, lambda text: opened(f"<text:p>a {text} b</text:p>")],
 }
 """Where a run can stand in a document of each format."""
@@ -128,6 +129,10 @@ UNITS = {
     "pptx": [
         "<a:p><a:r><a:t>a</a:t></a:r></a:p>", '<a:r><a:rPr b="1"/><a:t>a</a:t></a:r><a:r><a:t>b</a:t></a:r>',
         "<a:br/>", "<a:fld><a:t>1</a:t></a:fld><a:r><a:t>a</a:t></a:r>", "<a:r><a:t>a\n</a:t></a:r>",
+    ],
+    "xlsx": [
+        "<r><t>a</t></r>", "<r><rPr><b/></rPr><t>a</t></r><r><t>b</t></r>", "<t>a\n</t>", "<r><t>a\n</t></r>",
+        "<t>a</t><rPh><t>b</t></rPh>", "</si><si><t>a</t>", "<is/>",
     ],
     "odt": [
         "<text:p>a</text:p>", "<text:span>a</text:span>b", "<text:s/>a", "<text:s/>",

@@ -11,7 +11,7 @@ from pydoc_data.topics import topics
 from xml.etree import ElementTree
 
 import pytest
-from tests.files.documents import drawn, drawn_run, opened, pptx, read_part
+from tests.files.documents import drawn, drawn_run, opened, pptx, read_part, xlsx
 
 from dragoman.jobs import JobError
 from dragoman_files.format import FormatOptions, Input
@@ -37,8 +37,14 @@ def pptx_of(texts) -> bytes:
     return pptx(*map(drawn, texts[:middle]), notes="".join(map(drawn, texts[middle:])))
 
 
-MAKERS = {"odt": odt_of, "pptx": pptx_of}
-PARAGRAPHS = {"odt": ("p", "h"), "pptx": ("p",)}
+def xlsx_of(texts) -> bytes:
+    middle = len(texts) // 2
+    inline = "".join(f'<c t="inlineStr"><is><t>{text}</t></is></c>' for text in texts[middle:])
+    return xlsx(*(f"<t>{text}</t>" for text in texts[:middle]), cells=f"<row>{inline}</row>")
+
+
+MAKERS = {"odt": odt_of, "pptx": pptx_of, "xlsx": xlsx_of}
+PARAGRAPHS = {"odt": ("p", "h"), "pptx": ("p",), "xlsx": ("si", "is")}
 
 
 def local(element) -> str:
@@ -128,6 +134,36 @@ def test_words_of_a_slide_keep_their_look_whatever_else_their_runs_state(transla
     ]
     ElementTree.fromstring(written)
     assert len([text for message in server.servicer.messages for text in message if text]) == 1
+
+
+def test_cells_keep_formulas_numbers_lines_and_looks(translate):
+    cells = (
+        '<row r="9"><c r="A9"><f>IF(A1="ja",1,2)</f><v>2</v></c><c r="B9" t="str"><f>A1</f><v>ja</v></c>'
+        '<c r="C9" s="3"><v>45000</v></c><c r="D9" t="b"><v>1</v></c></row>'
+    )
+    strings = (
+        '<t xml:space="preserve"> ja </t>',
+        "<t>2,5</t>",
+        "<t>eins.\nzwei\n</t>",
+        "<r><t>der </t></r><r><rPr><b/></rPr><t>hund</t></r><r><t xml:space='preserve'> ist\nda</t></r>",
+    )
+    written = translate("xlsx", xlsx(*strings, cells=cells))
+    assert cells in read_part(written, "xl/worksheets/sheet1.xml")
+    shared = read_part(written, "xl/sharedStrings.xml")
+    ElementTree.fromstring(shared)
+    first = '<si><t xml:space="preserve"> JA </t></si><si><t>2,5</t></si><si><t>EINS.\nZWEI\n</t></si>'
+    assert first in shared
+    assert re.findall(r"<rPr><b/></rPr><t[^<>]*>([^<>]*)<", shared) == ["HUND"]
+    assert texts_of(written, "si")[-1] == "DER HUND IST DA"
+    assert "IST\nDA" in shared
+
+
+def test_the_names_of_a_tables_columns_stay_in_its_first_row(translate):
+    """Formulas and the table itself name them."""
+    table = '<tableColumn id="1" name="preis"/><tableColumn id="2" name="name_x000a_des tiers"/>'
+    strings = ("<t>preis</t>", "<t>name\ndes tiers</t>", "<t>hund</t>")
+    written = translate("xlsx", xlsx(*strings, table=table))
+    assert texts_of(written, "si") == ["preis", "name des tiers", "HUND"]
 
 
 @pytest.mark.parametrize(
