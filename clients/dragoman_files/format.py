@@ -59,6 +59,7 @@ FormatName = Literal[
     "xlsx",
     "odt",
     "odp",
+    "epub",
 ]
 TextFormat = Literal["html"]
 """The format of texts that have tags."""

@@ -40,6 +40,7 @@ _FORMATS: dict[str, FormatName] = {
     ".xlsx": "xlsx",
     ".odt": "odt",
     ".odp": "odp",
+    ".epub": "epub",
 }
 """Suffixes of the formats, apart from text."""
 
@@ -59,7 +60,7 @@ _TEXT = frozenset(
 _LANGUAGE_AND_REGION = re.compile(r"\.[a-z]{2,3}[-_][a-z0-9_-]+|\.\d*")
 
 _REFUSED = {
-    "a document": "doc docm dot dotx ott rtf pdf epub mobi azw3 fb2 ppt pptm xls xlsm ods",
+    "a document": "doc docm dot dotx ott rtf pdf mobi azw3 fb2 ppt pptm xls xlsm ods",
     "an archive": "zip tar tgz tbz2 txz 7z rar bz2 xz zst lz4 jar",
     "subtitles": "ass ssa sbv ttml",
     "markup": "xml mdx rst adoc asciidoc tex",
@@ -199,5 +200,5 @@ def _open(name: FormatName, options: FormatOptions) -> Format:
                 has_references=True,
                 text_format="html",
             )
-        case "docx" | "pptx" | "xlsx" | "odt" | "odp":
+        case "docx" | "pptx" | "xlsx" | "odt" | "odp" | "epub":
             return package_format(name, options)

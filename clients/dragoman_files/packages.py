@@ -5,6 +5,8 @@ copied. A format is a row of `_FORMATS`: it says which parts have text, and how 
 """
 
 import copy
+import posixpath
+import re
 import shutil
 import zipfile
 import zlib
@@ -14,13 +16,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import unquote
 
-from dragoman_files import xml_texts
+from dragoman_files import hypertext, xml_texts
 from dragoman_files.document import MAX_DOCUMENT_BYTES, Segment, counted, size_of, units_of
 from dragoman_files.encodings import Codec, decode
 from dragoman_files.format import FileError, Format, FormatName, FormatOptions, Input, Reading, Unit
 from dragoman_files.looks import pieces_of, write_looks
-from dragoman_files.xml_events import Event, declared_encoding, events
+from dragoman_files.xml_events import Event, declared_encoding, escape, events
 from dragoman_files.xml_texts import Grammar
 
 _SEPARATOR = "\0"
@@ -165,12 +168,69 @@ def _open_parts(archive: zipfile.ZipFile, *, kind: str) -> _Parts:
     return {name: _OPEN_DOCUMENT for name in names if name in members}
 
 
+# EPUB 3.3 and 2.0.1.
+_CONTENTS = Grammar(paragraphs=frozenset(("text",)))
+_METADATA = Grammar(paragraphs=frozenset(("title", "description")))
+_TAG = re.compile(r"<[A-Za-z][^<>]*>")
+_LANGUAGE_OF_TAG = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["'])([^"'<>]*)""")
+_LANGUAGE_OF_BOOK = re.compile(r"(<(?:\w+:)?language\b[^<>]*>\s*)([^<>\s]+)")
+
+
+def _book_parts(archive: zipfile.ZipFile) -> _Parts:
+    package = next(
+        (tag.attribute("full-path") for tag in _tags(archive, "META-INF/container.xml", "rootfile")), None
+    )
+    if package is None:
+        raise FileError("its container names no package")
+    members = set(archive.namelist())
+    types = {
+        posixpath.normpath(
+            posixpath.join(posixpath.dirname(package), unquote(tag.attribute("href") or ""))
+        ): (tag.attribute("media-type"))
+        for tag in _tags(archive, package, "item")
+    }
+    stated = _LANGUAGE_OF_BOOK.search(archive.read(package).decode(errors="replace"))
+    prepare = partial(_in_target_language, stated[2] if stated else "")
+    parts = {package: _METADATA} | {
+        name: grammar
+        for kind, grammar in {"application/x-dtbncx+xml": _CONTENTS, "application/xhtml+xml": None}.items()
+        for name in types
+        if types[name] == kind and name in members
+    }
+    return {
+        name: _Part(
+            segments=hypertext.segments if grammar is None else partial(xml_texts.segments, grammar=grammar),
+            prepare=prepare,
+        )
+        for name, grammar in parts.items()
+    }
+
+
+def _in_target_language(stated: str, text: str, reading: Reading) -> str:
+    """The part, whose tags that say the book's language, or the source's, say the target's."""
+    if reading.target_language is None:
+        return text
+    target = escape(reading.target_language).replace('"', "&quot;")
+    known = {_primary(stated), _primary(reading.source_language or stated)}
+
+    def translated(match: re.Match[str]) -> str:
+        return match[1] + (target if _primary(match[2]) in known else match[2])
+
+    text = _TAG.sub(lambda tag: _LANGUAGE_OF_TAG.sub(translated, tag[0]), text)
+    return _LANGUAGE_OF_BOOK.sub(translated, text)
+
+
+def _primary(tag: str) -> str:
+    return re.split("[-_]", tag.strip().lower(), maxsplit=1)[0]
+
+
 _FORMATS: dict[FormatName, Callable[[zipfile.ZipFile], _Parts]] = {
     "docx": _word_parts,
     "pptx": _slide_parts,
     "xlsx": _sheet_parts,
     "odt": partial(_open_parts, kind="text"),
     "odp": partial(_open_parts, kind="presentation"),
+    "epub": _book_parts,
 }
 PACKAGED = frozenset(_FORMATS)
 """The names of the formats that are a zip."""

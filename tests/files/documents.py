@@ -210,6 +210,43 @@ def opened(body: str, *, header: str = "", kind: str = "text") -> bytes:
     )
 
 
+XHTML = "http://www.w3.org/1999/xhtml"
+
+
+def epub(*chapters: str, title: str = "Titel", language: str = "de") -> bytes:
+    """A book of these chapters, each what is in its body, with contents in both ways."""
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n'
+    names = [f"text/k {number}.xhtml" for number in range(len(chapters))]
+    items = "".join(
+        f'<item id="k{number}" href="{name.replace(" ", "%20")}" media-type="application/xhtml+xml"/>'
+        for number, name in enumerate(names)
+    )
+    spine = "".join(f'<itemref idref="k{number}"/>' for number in reversed(range(len(chapters))))
+    pages = {
+        f"OEBPS/{name}": f'{head}<html xmlns="{XHTML}" lang="{language}" xml:lang="{language}">'
+        f'<head><title/></head><body id="b">{chapter}</body></html>'
+        for name, chapter in zip(names, chapters, strict=True)
+    }
+    return package(
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container" '
+            'version="1.0"><rootfiles><rootfile full-path="OEBPS/book.opf" '
+            'media-type="application/oebps-package+xml"/></rootfiles></container>',
+            **pages,
+            "OEBPS/book.opf": f'{head}<package xmlns="http://www.idpf.org/2007/opf" version="3.0" '
+            'unique-identifier="i"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
+            f'<dc:identifier id="i">urn:abc</dc:identifier><dc:title>{title}</dc:title>'
+            f"<dc:creator>Wer</dc:creator><dc:language>{language}</dc:language></metadata>"
+            f'<manifest>{items}<item id="n" href="toc.ncx" media-type="application/x-dtbncx+xml"/></manifest>'
+            f'<spine toc="n">{spine}</spine></package>',
+            "OEBPS/toc.ncx": f'{head}<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/" version="2005-1">'
+            '<navMap><navPoint id="p"><navLabel><text>eins</text></navLabel>'
+            '<content src="text/k%200.xhtml#b"/></navPoint></navMap></ncx>',
+        }
+    )
+
+
 def read_part(content: bytes, name: str = "word/document.xml") -> str:
     """A part of a document, as it is."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

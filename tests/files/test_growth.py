@@ -12,7 +12,7 @@ import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pytest
-from tests.files.documents import PO_HEAD, docx, opened, pptx, xliff, xlsx
+from tests.files.documents import PO_HEAD, docx, epub, opened, pptx, xliff, xlsx
 from tests.growth import assert_linear
 
 from dragoman_files.format import MEMORY_FLOOR, MEMORY_PER_BYTE, FileError, FormatOptions, Input, UnitError
@@ -62,6 +62,7 @@ WRAPS: dict[str, list[Wrap]] = {
     "docx": [lambda text: docx(text), lambda text: docx(_run(text)), lambda text: docx(f"<w:p>{text}</w:p>")],
     "pptx": [pptx, lambda text: pptx(f"<a:p>{text}</a:p>")],
     "xlsx": [xlsx, lambda text: xlsx(cells=f'<row><c t="inlineStr"><is>{text}</is></c></row>')],
+    "epub": [lambda text: epub(f"<p>{text}</p>"), lambda text: epub(title=text)],
     "odt": [opened, lambda text: opened(f"<text:p>a {text} b</text:p>")],
 }
 """Where a run can stand in a document of each format."""
@@ -134,6 +135,7 @@ UNITS = {
         "<r><t>a</t></r>", "<r><rPr><b/></rPr><t>a</t></r><r><t>b</t></r>", "<t>a\n</t>", "<r><t>a\n</t></r>",
         "<t>a</t><rPh><t>b</t></rPh>", "</si><si><t>a</t>", "<is/>",
     ],
+    "epub": ["<p>a</p>", '<b lang="de">a</b>', " lang", "<p lang='", "</dc:title><dc:title>a", "<a xml:lang"],
     "odt": [
         "<text:p>a</text:p>", "<text:span>a</text:span>b", "<text:s/>a", "<text:s/>",
         "<text:note><text:p>a</text:p></text:note>",

@@ -11,7 +11,7 @@ from pydoc_data.topics import topics
 from xml.etree import ElementTree
 
 import pytest
-from tests.files.documents import drawn, drawn_run, opened, pptx, read_part, xlsx
+from tests.files.documents import drawn, drawn_run, epub, opened, pptx, read_part, xlsx
 
 from dragoman.jobs import JobError
 from dragoman_files.format import FormatOptions, Input
@@ -43,8 +43,12 @@ def xlsx_of(texts) -> bytes:
     return xlsx(*(f"<t>{text}</t>" for text in texts[:middle]), cells=f"<row>{inline}</row>")
 
 
-MAKERS = {"odt": odt_of, "pptx": pptx_of, "xlsx": xlsx_of}
-PARAGRAPHS = {"odt": ("p", "h"), "pptx": ("p",), "xlsx": ("si", "is")}
+def epub_of(texts) -> bytes:
+    return epub(*(f"<p>{text}</p>" for text in texts[1:]), title=texts[0], language="en")
+
+
+MAKERS = {"odt": odt_of, "pptx": pptx_of, "xlsx": xlsx_of, "epub": epub_of}
+PARAGRAPHS = {"odt": ("p", "h"), "pptx": ("p",), "xlsx": ("si", "is"), "epub": ("p", "title")}
 
 
 def local(element) -> str:
@@ -166,6 +170,26 @@ def test_the_names_of_a_tables_columns_stay_in_its_first_row(translate):
     assert texts_of(written, "si") == ["preis", "name des tiers", "HUND"]
 
 
+def test_a_book_keeps_its_links_and_says_its_new_language(translate):
+    chapter = (
+        '<h1 id="a">Kapitel</h1><p class="x">Der <a href="k%200.xhtml#a"><b>alte</b> Hund</a>&#160;ruht.</p>'
+        '<p lang="de-AT">ja</p><p xml:lang="la">nein</p><pre lang="de">x</pre>'
+    )
+    given = epub(chapter, title="Der Hund", language="de")
+    written = translate("epub", given)
+    page = read_part(written, "OEBPS/text/k 0.xhtml")
+    assert 'lang="en" xml:lang="en"' in page
+    assert (
+        '<h1 id="a">KAPITEL</h1><p class="x">DER <a href="k%200.xhtml#a"><b>ALTE</b> HUND</a>&#160;RUHT.</p>'
+        '<p lang="en">JA</p><p xml:lang="la">NEIN</p><pre lang="en">x</pre>'
+    ) in page
+    package = read_part(written, "OEBPS/book.opf")
+    assert "<dc:title>DER HUND</dc:title><dc:creator>Wer</dc:creator><dc:language>en</dc:language>" in package
+    assert "<text>EINS</text>" in read_part(written, "OEBPS/toc.ncx")
+    before = read_part(given, "OEBPS/book.opf")
+    assert package == before.replace("Der Hund", "DER HUND").replace("<dc:language>de", "<dc:language>en")
+
+
 @pytest.mark.parametrize(
     ("within", "is_cut"),
     [
@@ -212,7 +236,7 @@ def test_a_note_of_open_document_is_translated(translate):
 
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="there is no soffice here")
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", ["odt", "pptx", "xlsx"])
 def test_libreoffice_opens_what_is_written(translate, tmp_path, name):
     """A document that LibreOffice wrote, or ours, is translated, and opened and read by it."""
     (tmp_path / f"in.{name}").write_bytes(translate(name, MAKERS[name](ESCAPED)))
