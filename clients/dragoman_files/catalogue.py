@@ -104,7 +104,12 @@ def prepare(source: str, reading: Reading) -> str:
     return before + head + rest
 
 
-class CatalogueFormat:
+def segments(source: str, reading: Reading) -> Iterator[Segment]:
+    """The translations that are empty, of messages with a letter. Raises FileError."""
+    return _Catalogue().segments(source, reading)
+
+
+class _Catalogue:
     """A catalogue, whose fuzzy, obsolete and translated messages stay."""
 
     def __init__(self) -> None:
@@ -115,7 +120,7 @@ class CatalogueFormat:
         self._unescape: Callable[[str], str] = polib.unescape
 
     def segments(self, source: str, reading: Reading) -> Iterator[Segment]:
-        """The translations that are empty, of messages with a letter. Raises FileError."""
+        """The translations that are empty, of messages with a letter."""
         catalogue = self._read(source, reading)
         singular = _singular_form(catalogue)
         header = _HEADER.search(source)

@@ -53,8 +53,8 @@ class Segment:
 def document_format(
     name: FormatName,
     options: FormatOptions,
-    segments: Callable[[str, Reading], Iterable[Segment]],
     *,
+    segments: Callable[[str, Reading], Iterable[Segment]],
     prepare: Callable[[str, Reading], str] = lambda text, reading: text,
     declared: Callable[[bytes], str | None] = lambda head: None,
     has_references: bool = False,
@@ -75,7 +75,7 @@ def document_format(
         if has_references:
             codec = replace(codec, errors="xmlcharrefreplace")
         try:
-            reading = Reading(source, len(content))
+            reading = Reading(source, len(content), options)
             text = prepare(text, reading)
             found = counted(segments(text, reading), reading)
         except FileError as error:

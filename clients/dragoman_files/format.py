@@ -42,25 +42,8 @@ class Unit:
     """Whether `text` has markup of the server's, so that `raw` is for people."""
 
 
-FormatName = Literal[
-    "text",
-    "jsonl",
-    "json",
-    "csv",
-    "tsv",
-    "srt",
-    "vtt",
-    "html",
-    "markdown",
-    "po",
-    "xliff",
-    "docx",
-    "pptx",
-    "xlsx",
-    "odt",
-    "odp",
-    "epub",
-]
+FormatName = str
+"""A name of `opening.format_names`."""
 TextFormat = Literal["html"]
 """The format of texts that have tags."""
 
@@ -154,8 +137,14 @@ _NUM_UNASKED = 512
 class Reading:
     """What every reader of a format is given, and takes from for what it makes."""
 
-    def __init__(self, source: Input, num_bytes: int) -> None:
+    def __init__(
+        self,
+        source: Input,
+        num_bytes: int,
+        options: FormatOptions = FormatOptions(),
+    ) -> None:
         """`num_bytes` is the size of the file as it came."""
+        self.options = options
         self.source_language = source.source_language
         self.target_language = source.target_language
         self.check = source.check

@@ -5,9 +5,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 from dragoman_files.document import Segment
 from dragoman_files.format import ITEM_BYTES, Reading
@@ -86,7 +84,7 @@ def _blocks(source: str, reading: Reading) -> Iterator[Iterable[Piece]]:
         elif mark.kind == "text":
             block += _text_pieces(source, mark.start, mark.end)
         else:
-            block.append(Piece(start=mark.start, end=mark.end, kind=mark.kind, name=mark.name))
+            block.append(mark)
     yield _joined(block)
 
 
@@ -110,18 +108,6 @@ def _joined(block: list[Piece]) -> Iterator[Piece]:
         yield Piece(start=pieces[0].start, end=pieces[-1].end, kind="word" if is_whole else "markup")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Mark:
-    """A range of the source."""
-
-    start: int
-    end: int
-    kind: Literal["bound"] | Kind
-    """Whether it bounds sentences, or its role within one."""
-    name: str = ""
-    """The tag's name."""
-
-
 class _Page:
     """Tells apart tags, and the texts that people read."""
 
@@ -131,8 +117,8 @@ class _Page:
         self._open: list[tuple[str, bool]] = []
         self._open_names: Counter[str] = Counter()
 
-    def marks(self) -> Iterator[_Mark]:
-        """All of the source, in order and without gaps.
+    def marks(self) -> Iterator[Piece]:
+        """All of the source, in order and without gaps; of a tag that bounds sentences a piece that says so.
 
         No reader sees a tag or a comment that the end cuts off.
         """
@@ -171,16 +157,14 @@ class _Page:
         if position < len(source):
             yield self._mark(position, len(source), "text")
 
-    def _tag_mark(self, start: int, end: int, kind: Kind, tag: str) -> _Mark:
+    def _tag_mark(self, start: int, end: int, kind: Kind, tag: str) -> Piece:
         return self._mark(start, end, kind if not tag or tag in _INLINE else "bound", tag, kind)
 
-    def _mark(
-        self, start: int, end: int, kind: Literal["bound"] | Kind, tag: str = "", depth: str = ""
-    ) -> _Mark:
+    def _mark(self, start: int, end: int, kind: Kind, tag: str = "", depth: str = "") -> Piece:
         if kind != "bound" and self._open and not self._open[-1][1]:
             # What tells its depth is all that counts of a tag that is not translated.
-            return _Mark(start=start, end=end, kind="markup", name=depth if depth in _DEPTHS else "")
-        return _Mark(start=start, end=end, kind=kind, name=tag)
+            return Piece(start=start, end=end, kind="markup", name=depth if depth in _DEPTHS else "")
+        return Piece(start=start, end=end, kind=kind, name=tag)
 
     def _is_translated(self, tag: str, attributes: str) -> bool:
         # Both attributes that say so have the word in them.

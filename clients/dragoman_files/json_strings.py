@@ -3,7 +3,7 @@
 import functools
 import json
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from json import decoder
 from typing import Any
 
@@ -14,8 +14,8 @@ from dragoman_files.texts import has_letters
 _NEXT = re.compile(r'["{}\[\],:]')
 
 
-def segments(source: str, reading: Reading, *, keys: Container[str] | None = None) -> Iterator[Segment]:
-    """The string values with a letter, those under one of `keys` alone where it is given, however deep.
+def segments(source: str, reading: Reading) -> Iterator[Segment]:
+    """The string values with a letter, those under one of the keys alone where some are given, however deep.
 
     Strings of an array are under its key. Raises FileError for what is no JSON.
     """
@@ -29,9 +29,10 @@ def segments(source: str, reading: Reading, *, keys: Container[str] | None = Non
         ) from None
     except RecursionError:
         raise FileError("JSON that is nested too deep to be read") from None
+    keys = reading.options.keys
     for start, end, key, text in _values(source):
         # A lone surrogate, which only an escape can write, is no text that could travel.
-        if (keys is None or key in keys) and has_letters(text) and _is_sound(text):
+        if (not keys or key in keys) and has_letters(text) and _is_sound(text):
             write = functools.partial(
                 _written, is_ascii="\\u" in source[start:end] and source[start:end].isascii()
             )

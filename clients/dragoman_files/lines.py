@@ -5,7 +5,6 @@ import functools
 import io
 import json
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -74,33 +73,20 @@ def raw_lines(source: Input, codec: Codec | None) -> Iterator[bytes]:
             yield line
         return
     source.stream.seek(len(codec.mark))
-    # Detached, so that what it reads from stays open.
-    with closing(_Reader(source, codec)) as reader:
-        yield from reader.lines()
-
-
-class _Reader:
-    """Lines in another encoding than UTF-8."""
-
-    def __init__(self, source: Input, codec: Codec) -> None:
-        self._source = source
-        self._codec = codec
-        self._text = io.TextIOWrapper(source.stream, encoding=codec.name, newline="\n")
-
-    def lines(self) -> Iterator[bytes]:
-        number = 0
-        try:
-            for line in self._text:
-                number += 1
-                yield line.encode()
-        except UnicodeError as error:
-            raise FileError(
-                f"{self._source.name} is not in {self._codec.name}, after line {number}: {error}; --encoding "
-                "says which encoding it is in"
-            ) from None
-
-    def close(self) -> None:
-        self._text.detach()
+    text = io.TextIOWrapper(source.stream, encoding=codec.name, newline="\n")
+    number = 0
+    try:
+        for decoded in text:
+            number += 1
+            yield decoded.encode()
+    except UnicodeError as error:
+        raise FileError(
+            f"{source.name} is not in {codec.name}, after line {number}: {error}; --encoding says which "
+            "encoding it is in"
+        ) from None
+    finally:
+        # So that what it reads from stays open.
+        text.detach()
 
 
 def transcoded(unit: Unit, codec: Codec | None) -> Unit:
@@ -299,7 +285,7 @@ def _parse(content: bytes) -> dict[str, Any]:
     return document
 
 
-def json_lines(options: FormatOptions) -> Format:
+def json_lines(name: FormatName, options: FormatOptions) -> Format:
     """Raises FileError for a key that can't be the text's."""
     keys = options.keys or ("text",)
     if len(keys) > 1 or keys[0] in ("translation", _TRUNCATED):
@@ -307,4 +293,4 @@ def json_lines(options: FormatOptions) -> Format:
             f'the text of JSON lines is under one key, and neither "translation" nor "{_TRUNCATED}"; '
             f"--key gave {', '.join(keys)}"
         )
-    return lines_format("jsonl", JsonLines(keys[0], join=bool(options.join_lines)), options)
+    return lines_format(name, JsonLines(keys[0], join=bool(options.join_lines)), options)

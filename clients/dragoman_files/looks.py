@@ -241,13 +241,12 @@ class _Writer:
         self._run = run
         self._written: list[str] = []
         texts = [piece for piece in run.pieces if piece.kind == "text"]
-        self._base = _first_look(run.pieces) or texts[0].look
         self._within = _looks_within(run.pieces)
         self._last = texts[-1].look
         self._ends_in_text = not self._is_tag(run.pieces[-1])
         # The look of the run that is open; None between runs.
         self._look = None if self._is_tag(run.pieces[0]) else texts[0].look
-        self._looks = [self._base]
+        self._looks = [self._within[None]]
         prefix = _TEXT_TAG.search(self._last)
         assert prefix is not None, self._last
         self._closing = f"</{prefix[1]}t></{prefix[1]}r>"
@@ -306,32 +305,23 @@ class _Writer:
         return piece.kind in ("open", "close", "empty") and piece.end > piece.start
 
 
-def _first_look(pieces: Sequence[Piece]) -> str | None:
-    """The look of the first text that is in no element; None where all are."""
-    depth = 0
-    for piece in pieces:
-        depth += {"open": 1, "close": -1}.get(piece.kind, 0)
-        if piece.kind == "text" and depth == 0:
-            return piece.look
-    return None
-
-
-def _looks_within(pieces: Sequence[Piece]) -> dict[int, str]:
+def _looks_within(pieces: Sequence[Piece]) -> dict[int | None, str]:
     """The look of the first text in each element, of those in none within it if there are, by the identity of
-    the piece that opens it."""
-    looks: dict[int, str] = {}
-    # For each element that is open: the piece that opens it, the first look in it, the first deeper one.
-    opened: list[tuple[Piece, str, str]] = []
+    the piece that opens it; by None that of the whole text."""
+    looks: dict[int | None, str] = {}
+    # For each element that is open: its key, the first look in it, the first deeper one.
+    opened: list[tuple[int | None, str, str]] = [(None, "", "")]
     for piece in pieces:
+        element, own, deeper = opened[-1]
         if piece.kind == "open":
-            opened.append((piece, "", ""))
-        elif piece.kind == "close" and opened:
-            element, own, deeper = opened.pop()
-            looks[id(element)] = own or deeper
-            if opened:
-                around, first, within = opened[-1]
-                opened[-1] = (around, first, within or own or deeper)
-        elif piece.kind == "text" and opened:
-            element, own, deeper = opened[-1]
+            opened.append((id(piece), "", ""))
+        elif piece.kind == "close":
+            opened.pop()
+            looks[element] = own or deeper
+            around, first, within = opened[-1]
+            opened[-1] = (around, first, within or own or deeper)
+        elif piece.kind == "text":
             opened[-1] = (element, own or piece.look, deeper)
+    [(_, own, deeper)] = opened
+    looks[None] = own or deeper
     return looks

@@ -34,7 +34,12 @@ _LINE_BYTES = 250
 """The memory of a line, here and in the parser."""
 
 
-class MarkdownFormat:
+def segments(source: str, reading: Reading) -> Iterator[Segment]:
+    """The texts of a document. One that can't be found where its line says stays as it is."""
+    return _Markdown().segments(source, reading)
+
+
+class _Markdown:
     """CommonMark with tables and strikethrough, and a front matter that stays."""
 
     def __init__(self) -> None:
@@ -54,7 +59,7 @@ class MarkdownFormat:
         _note_end(self._markdown, "image", image)
 
     def segments(self, source: str, reading: Reading) -> Iterator[Segment]:
-        """The texts of a document. One that can't be found where its line says stays as it is."""
+        """The texts of a document."""
         lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", source)
         starts = list(accumulate(map(len, lines), initial=0))
         front = _FRONT_MATTER.match(source)

@@ -4,45 +4,69 @@ A format's library is imported when a file of it is opened.
 """
 
 import re
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import PurePath
 
-from dragoman_files import catalogue, hypertext, json_strings, subtitles, xliff, xml_events
+from dragoman_files import catalogue, hypertext, json_strings, markdown, subtitles, xliff, xml_events
 from dragoman_files.accelerators import without_accelerators
-from dragoman_files.catalogue import CatalogueFormat
-from dragoman_files.document import document_format
-from dragoman_files.format import FileError, Format, FormatName, FormatOptions
+from dragoman_files.document import Segment, document_format
+from dragoman_files.format import FileError, Format, FormatName, FormatOptions, Reading
 from dragoman_files.lines import TextLines, json_lines, lines_format
-from dragoman_files.markdown import MarkdownFormat
 from dragoman_files.packages import PACKAGED, package_format
 from dragoman_files.tables import table_format
 
-_FORMATS: dict[str, FormatName] = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".jsonlines": "jsonl",
-    ".json": "json",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".srt": "srt",
-    ".vtt": "vtt",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".po": "po",
-    ".pot": "po",
-    ".xliff": "xliff",
-    ".xlf": "xliff",
-    ".docx": "docx",
-    ".pptx": "pptx",
-    ".xlsx": "xlsx",
-    ".odt": "odt",
-    ".odp": "odp",
-    ".epub": "epub",
+_Segments = Callable[[str, Reading], Iterable[Segment]]
+
+
+def _of_menus(segments: _Segments, *, is_html: bool) -> _Segments:
+    """The texts of a format, without accelerators while they are translated."""
+    return lambda source, reading: without_accelerators(segments(source, reading), is_html=is_html)
+
+
+_xml = partial(
+    document_format, declared=xml_events.declared_encoding, has_references=True, text_format="html"
+)
+
+_FORMATS: dict[FormatName, tuple[str, Callable[[FormatName, FormatOptions], Format]]] = {
+    "text": ("", lambda name, options: lines_format(name, TextLines(), options)),
+    "jsonl": (".jsonl .ndjson .jsonlines", json_lines),
+    "json": (".json", partial(document_format, segments=json_strings.segments)),
+    "csv": (".csv", table_format),
+    "tsv": (".tsv", table_format),
+    "srt": (".srt", partial(document_format, segments=subtitles.srt_segments)),
+    "vtt": (".vtt", partial(document_format, segments=subtitles.vtt_segments)),
+    "html": (
+        ".html .htm .xhtml",
+        partial(
+            document_format,
+            segments=hypertext.segments,
+            declared=hypertext.declared_encoding,
+            has_references=True,
+            text_format="html",
+        ),
+    ),
+    "markdown": (
+        ".md .markdown",
+        partial(document_format, segments=markdown.segments, text_format="html"),
+    ),
+    "po": (
+        ".po .pot",
+        partial(
+            document_format,
+            segments=_of_menus(catalogue.segments, is_html=False),
+            prepare=catalogue.prepare,
+            declared=catalogue.declared_encoding,
+        ),
+    ),
+    "xliff": (
+        ".xliff .xlf",
+        partial(_xml, segments=_of_menus(xliff.segments, is_html=True), prepare=xliff.prepare),
+    ),
+    **{name: (f".{name}", package_format) for name in PACKAGED},
 }
-"""Suffixes of the formats, apart from text."""
+"""The suffixes of each format, and what opens one."""
+_BY_SUFFIX = {suffix: name for name, (suffixes, _) in _FORMATS.items() for suffix in suffixes.split()}
 
 _LANGUAGES = (
     "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de "
@@ -81,9 +105,14 @@ _ADVICE = {
 """The first thing to do for each kind; any other kind is advised `_APART`."""
 
 
+def format_names() -> list[FormatName]:
+    """The names of all formats."""
+    return list(_FORMATS)
+
+
 def known_suffixes() -> list[str]:
     """The suffixes of the formats, apart from text."""
-    return list(_FORMATS)
+    return list(_BY_SUFFIX)
 
 
 def is_compressed(path: PurePath) -> bool:
@@ -103,7 +132,7 @@ def input_format(path: PurePath, name: FormatName | None) -> FormatName:
             f"would break it: {_ADVICE.get(kind, _APART)}. `--format text` takes every line for a text "
             "all the same"
         )
-    if name is None and suffix not in _FORMATS and not _is_of_text(suffix):
+    if name is None and suffix not in _BY_SUFFIX and not _is_of_text(suffix):
         raise FileError(
             f"{path} ends in {suffix[:40]!r}, of which no format is known, and translating it line by line "
             f"might break it: {_APART}. `--format text` takes every line for a text all the same"
@@ -127,7 +156,7 @@ def output_format(path: PurePath, name: FormatName | None) -> FormatName:
 
 
 def _format_of(path: PurePath, name: FormatName | None) -> FormatName:
-    format_name = name or _FORMATS.get(_suffix(path), "text")
+    format_name = name or _BY_SUFFIX.get(_suffix(path), "text")
     if format_name in PACKAGED and is_compressed(path):
         raise FileError(f"{path}: a .{format_name} is compressed as it is; name it without .gz")
     return format_name
@@ -137,68 +166,17 @@ def _suffix(path: PurePath) -> str:
     return (PurePath(path.stem) if is_compressed(path) else path).suffix.lower()
 
 
-__all__ = ["open_format"]
-
-
 def open_format(name: FormatName, options: FormatOptions) -> Format:
     """The format of this name.
 
-    Raises FileError for options that it has no use for or lacks.
+    Raises FileError for a name that is none, and for options that it has no use for or lacks.
     """
+    if name not in _FORMATS:
+        raise FileError(f"there is no format {name[:80]!r}; there are {', '.join(_FORMATS)}")
     if options.columns and name not in ("csv", "tsv"):
         raise FileError(f"--column is of tables (csv, tsv), and this is {name}")
     if options.keys and name not in ("jsonl", "json"):
         raise FileError(f"--key is of JSON (json, jsonl), and this is {name}")
     if options.encoding is not None and name in PACKAGED:
         raise FileError(f"--encoding is of text, and a .{name} says itself what it is in")
-    return _open(name, options.of(name))
-
-
-def _open(name: FormatName, options: FormatOptions) -> Format:
-    match name:
-        case "text":
-            return lines_format("text", TextLines(), options)
-        case "jsonl":
-            return json_lines(options)
-        case "csv" | "tsv":
-            return table_format(name, options)
-        case "json":
-            return document_format(name, options, partial(json_strings.segments, keys=options.keys or None))
-        case "srt":
-            return document_format(name, options, subtitles.srt_segments)
-        case "vtt":
-            return document_format(name, options, subtitles.vtt_segments)
-        case "html":
-            return document_format(
-                name,
-                options,
-                hypertext.segments,
-                declared=hypertext.declared_encoding,
-                has_references=True,
-                text_format="html",
-            )
-        case "markdown":
-            return document_format(name, options, MarkdownFormat().segments, text_format="html")
-        case "po":
-            entries = CatalogueFormat().segments
-            return document_format(
-                name,
-                options,
-                lambda source, reading: without_accelerators(entries(source, reading), is_html=False),
-                prepare=catalogue.prepare,
-                declared=catalogue.declared_encoding,
-            )
-        case "xliff":
-            return document_format(
-                name,
-                options,
-                lambda source, reading: without_accelerators(
-                    xliff.segments(source, reading, join=bool(options.join_lines)), is_html=True
-                ),
-                prepare=xliff.prepare,
-                declared=xml_events.declared_encoding,
-                has_references=True,
-                text_format="html",
-            )
-        case "docx" | "pptx" | "xlsx" | "odt" | "odp" | "epub":
-            return package_format(name, options)
+    return _FORMATS[name][1](name, options.of(name))

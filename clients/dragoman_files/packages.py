@@ -232,7 +232,7 @@ _FORMATS: dict[FormatName, Callable[[zipfile.ZipFile], _Parts]] = {
     "odp": partial(_open_parts, kind="presentation"),
     "epub": _book_parts,
 }
-PACKAGED = frozenset(_FORMATS)
+PACKAGED = tuple(_FORMATS)
 """The names of the formats that are a zip."""
 
 
@@ -243,7 +243,7 @@ def package_format(name: FormatName, options: FormatOptions) -> Format:
         """All units. Raises FileError for what is no such document, or a damaged one."""
         texts, segments = [], []
         start = 0
-        reading = Reading(source, size_of(source.rewound().stream))
+        reading = Reading(source, size_of(source.rewound().stream), options)
         for part_name, part, content in _contents(source.rewound().stream, source.name, name, reading):
             place = f"{part_name} in {source.name}"
             text, codec = decode(content, place, None, declared_encoding(content[:200]))

@@ -5,10 +5,9 @@ import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from dragoman_files.encodings import Codec
-from dragoman_files.format import FileError, Format, FormatOptions, Input, Unit
+from dragoman_files.format import FileError, Format, FormatName, FormatOptions, Input, Unit
 from dragoman_files.lines import codec_of_lines, raw_lines, transcoded
 from dragoman_files.texts import has_letters, join_lines
 
@@ -35,7 +34,7 @@ class _Row:
     cells: Sequence[str]
 
 
-def table_format(name: Literal["csv", "tsv"], options: FormatOptions) -> Format:
+def table_format(name: FormatName, options: FormatOptions) -> Format:
     """A table whose cells of some columns are translated where they stand.
 
     Raises FileError where no column is named.
@@ -51,7 +50,7 @@ def table_format(name: Literal["csv", "tsv"], options: FormatOptions) -> Format:
 class _Table:
     """The reader of tables in one of the two formats."""
 
-    def __init__(self, name: Literal["csv", "tsv"], options: FormatOptions) -> None:
+    def __init__(self, name: FormatName, options: FormatOptions) -> None:
         self.name = name
         self._options = options
 

@@ -16,7 +16,7 @@ from typing import Literal
 from dragoman_files.format import ITEM_BYTES, Reading, UnitError
 from dragoman_files.texts import BLANK, has_letters, unescape
 
-Kind = Literal["text", "markup", "glue", "open", "close", "empty", "word", "break"]
+Kind = Literal["text", "markup", "bound", "glue", "open", "close", "empty", "word", "break"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,7 +26,8 @@ class Piece:
     start: int
     end: int
     kind: Kind
-    """Text; markup, which bounds it; or glue, markup within one text that must stay, wherever it then is.
+    """Text; markup, which bounds it; a bound of a block; or glue, markup within one text that must stay,
+    wherever it then is.
 
     Of a text that has its markup with it, too: the tags that open and close an element, something empty that
     a sentence is complete without, something that stands for a word of it, and a break that ends a sentence.

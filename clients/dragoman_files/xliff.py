@@ -44,11 +44,12 @@ class _Unit:
     children: dict[str, _Element] = field(default_factory=dict)
 
 
-def segments(source: str, reading: Reading, *, join: bool = False) -> Iterator[Segment]:
+def segments(source: str, reading: Reading) -> Iterator[Segment]:
     """The texts of units that have no translation. Their line breaks are spaces where they are to be joined.
 
     Raises FileError for what is no XLIFF.
     """
+    join = bool(reading.options.join_lines)
     # Whether the texts of each element that is open are for translation.
     wishes = [True]
     unit: _Unit | None = None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dragoman_files.document import Segment
 from dragoman_files.format import ITEM_BYTES, Reading
-from dragoman_files.tags import Piece, Run, Tagged, encode_with, runs
+from dragoman_files.tags import Kind, Piece, Run, Tagged, encode_with, runs
 from dragoman_files.texts import collapse, unescape
 from dragoman_files.xml_events import Event, escape, events
 
@@ -35,7 +35,7 @@ def _tag_pieces(source: str, paragraph: Paragraph, grammar: "Grammar", reading: 
             pieces.append(Piece(start=event.start, end=event.end, kind="markup"))
         elif event.kind == "start":
             opened.append(len(pieces))
-            kind = "open" if event.name in grammar.around else "markup"
+            kind: Kind = "open" if event.name in grammar.around else "markup"
             pieces.append(Piece(start=event.start, end=event.end, kind=kind, name=event.name))
         elif event.name in grammar.around:
             opened.pop()

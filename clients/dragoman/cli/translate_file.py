@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Self, get_args
+from typing import Self
 
 import click
 from rich.console import Console
@@ -21,6 +21,7 @@ from dragoman.errors import DragomanError
 from dragoman.jobs import FileJob
 from dragoman.settings import Settings
 from dragoman_files.format import FormatName, FormatOptions
+from dragoman_files.opening import format_names
 
 
 class _File(click.Path):
@@ -43,7 +44,7 @@ class _File(click.Path):
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(["lines", *get_args(FormatName)]),
+    type=click.Choice(["lines", *format_names()]),
     callback=lambda context, parameter, name: "text" if name == "lines" else name,
     help="What INPUT and OUTPUT hold, whatever the files are called; `lines` is `text`. Default: as their "
     "names say, below.",
