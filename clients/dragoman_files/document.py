@@ -62,7 +62,7 @@ def document_format(
 ) -> Format:
     """A format that is a function from the text of a document to its segments.
 
-    `segments` yields them in the document's order, and raises FileError. `prepare` makes of a document what
+    `segments` yields them in any order, and raises FileError. `prepare` makes of a document what
     it is in the target language before anything is translated. `declared` reads from a file's head the
     encoding that the file names. `has_references`: a character that the encoding lacks can be written as a
     reference of XML. `text_format`: the format of the segments' texts.
@@ -86,12 +86,12 @@ def document_format(
 
 
 def counted(segments: Iterable[Segment], reading: Reading) -> list[Segment]:
-    """All of them. Raises FileError for more than a document of its size may hold."""
+    """All of them, by where they begin. Raises FileError for more than a document of its size may hold."""
     result = []
     for segment in segments:
         reading.take(TEXT_BYTES)
         result.append(segment)
-    return result
+    return sorted(result, key=lambda segment: segment.start)
 
 
 def size_of(stream: BinaryIO) -> int:

@@ -53,8 +53,8 @@ class FormatOptions:
     """The options of a format that a file's name does not tell."""
 
     keys: tuple[str, ...] = ()
-    """Keys whose strings are translated. JSON lines take one, "text" by default; JSON takes any number,
-    all by default."""
+    """Keys whose strings are translated. JSON lines take one, "text" by default; JSON and YAML take any
+    number, all by default."""
     columns: tuple[str, ...] = ()
     """Columns of a table that are translated: names of the first row, or numbers from 1."""
     encoding: str | None = None

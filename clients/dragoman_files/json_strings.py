@@ -3,15 +3,16 @@
 import functools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from json import decoder
 from typing import Any
 
 from dragoman_files.document import Segment
 from dragoman_files.format import FileError, Reading
-from dragoman_files.texts import has_letters
+from dragoman_files.texts import has_letters, is_sound
 
 _NEXT = re.compile(r'["{}\[\],:]')
+_CHOICE = re.compile(r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal)\b")
 
 
 def segments(source: str, reading: Reading) -> Iterator[Segment]:
@@ -19,6 +20,31 @@ def segments(source: str, reading: Reading) -> Iterator[Segment]:
 
     Strings of an array are under its key. Raises FileError for what is no JSON.
     """
+    keys = reading.options.keys
+    return _segments(source, lambda key, depth, text: not keys or key in keys)
+
+
+def bundle_segments(source: str, reading: Reading) -> Iterator[Segment]:
+    """The messages of an Application Resource Bundle (.arb), but for those with plurals or choices of ICU.
+
+    Raises FileError for what is no JSON.
+    """
+    return _segments(
+        source,
+        lambda key, depth, text: depth == 1 and not (key or "@").startswith("@") and not _CHOICE.search(text),
+    )
+
+
+def prepare_bundle(source: str, reading: Reading) -> str:
+    """The bundle, which says that it is in the target language."""
+    if reading.target_language is None:
+        return source
+    locale = json.dumps(reading.target_language.replace("-", "_"))
+    return re.sub(r'("@@locale"\s*:\s*)"[^"\\]*"', lambda match: match[1] + locale, source)
+
+
+def _segments(source: str, is_wanted: Callable[[str | None, int, str], bool]) -> Iterator[Segment]:
+    """The strings that are wanted, by their keys, how deep they stand, and what they are."""
     try:
         # Neither objects nor numbers are needed, and long numbers are refused as such.
         json.loads(source, object_pairs_hook=len, parse_int=len, parse_float=len)
@@ -29,26 +55,21 @@ def segments(source: str, reading: Reading) -> Iterator[Segment]:
         ) from None
     except RecursionError:
         raise FileError("JSON that is nested too deep to be read") from None
-    keys = reading.options.keys
-    for start, end, key, text in _values(source):
-        # A lone surrogate, which only an escape can write, is no text that could travel.
-        if (not keys or key in keys) and has_letters(text) and _is_sound(text):
+    for start, end, key, depth, text in _values(source):
+        if is_wanted(key, depth, text) and has_letters(text) and is_sound(text):
             write = functools.partial(
                 _written, is_ascii="\\u" in source[start:end] and source[start:end].isascii()
             )
             yield Segment(start=start, end=end, text=text, write=write)
 
 
-def _is_sound(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
-
-
 def _written(translation: str, *, is_ascii: bool) -> str:
     return json.dumps(translation, ensure_ascii=is_ascii)
 
 
-def _values(source: str) -> Iterator[tuple[int, int, str | None, str]]:
-    """For each string that is a value: where it begins and ends, its key, and its text. The JSON is sound."""
+def _values(source: str) -> Iterator[tuple[int, int, str | None, int, str]]:
+    """For each string that is a value: where it begins and ends, its key, in how many collections it stands,
+    and its text. The JSON is sound."""
     # The key under which each object or array that is open stands, and the last key of each object.
     keys: list[str | None] = [None]
     pending: tuple[int, int, str] | None = None
@@ -67,14 +88,14 @@ def _values(source: str) -> Iterator[tuple[int, int, str | None, str]]:
             continue
         if pending is not None:
             start, end, text = pending
-            yield start, end, keys[-1], text
+            yield start, end, keys[-1], len(keys) - 1, text
             pending = None
         if match[0] in "{[":
             keys.append(keys[-1])
         elif match[0] in "}]":
             keys.pop()
     if pending is not None:
-        yield pending[0], pending[1], None, pending[2]
+        yield pending[0], pending[1], None, 0, pending[2]
 
 
 def _scan(source: str, start: int) -> tuple[str, int]:

@@ -8,7 +8,17 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import PurePath
 
-from dragoman_files import catalogue, hypertext, json_strings, markdown, subtitles, xliff, xml_events
+from dragoman_files import (
+    catalogue,
+    hypertext,
+    json_strings,
+    markdown,
+    resources,
+    subtitles,
+    xliff,
+    xml_events,
+    yaml_strings,
+)
 from dragoman_files.accelerators import without_accelerators
 from dragoman_files.document import Segment, document_format
 from dragoman_files.format import FileError, Format, FormatName, FormatOptions, Reading
@@ -32,6 +42,14 @@ _FORMATS: dict[FormatName, tuple[str, Callable[[FormatName, FormatOptions], Form
     "text": ("", lambda name, options: lines_format(name, TextLines(), options)),
     "jsonl": (".jsonl .ndjson .jsonlines", json_lines),
     "json": (".json", partial(document_format, segments=json_strings.segments)),
+    "arb": (
+        ".arb",
+        partial(document_format, segments=json_strings.bundle_segments, prepare=json_strings.prepare_bundle),
+    ),
+    "yaml": (".yaml .yml", partial(document_format, segments=yaml_strings.segments)),
+    "strings": (".strings", partial(document_format, segments=resources.apple_segments)),
+    "resx": (".resx .resw", partial(_xml, segments=_of_menus(resources.resx_segments, is_html=True))),
+    "ts": (".ts", partial(_xml, segments=_of_menus(xliff.segments, is_html=True), prepare=xliff.prepare)),
     "csv": (".csv", table_format),
     "tsv": (".tsv", table_format),
     "srt": (".srt", partial(document_format, segments=subtitles.srt_segments)),
@@ -76,7 +94,7 @@ _LANGUAGES = (
     "rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr "
     "tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu "
 )
-"""ISO 639-1, as of corpora, without ts, which is code."""
+"""ISO 639-1, as of corpora, without ts, which is a format of Qt."""
 _TEXT = frozenset(
     f".{name}" for name in f"{_LANGUAGES} txt text lines src trg tgt ref hyp tok bpe out".split()
 )
@@ -88,8 +106,8 @@ _REFUSED = {
     "an archive": "zip tar tgz tbz2 txz 7z rar bz2 xz zst lz4 jar",
     "subtitles": "ass ssa sbv ttml",
     "markup": "xml mdx rst adoc asciidoc tex",
-    "a catalogue of messages": ("tmx tbx strings stringsdict xcstrings resx resw ftl properties arb"),
-    "structured data": "yaml yml toml ini json5",
+    "a catalogue of messages": "tmx tbx stringsdict xcstrings ftl properties",
+    "structured data": "toml ini json5",
 }
 """Suffixes of what lines make no sense of, by what it is. None is a language's code of two letters."""
 _KINDS = {f".{suffix}": kind for kind, suffixes in _REFUSED.items() for suffix in suffixes.split()}
@@ -175,8 +193,8 @@ def open_format(name: FormatName, options: FormatOptions) -> Format:
         raise FileError(f"there is no format {name[:80]!r}; there are {', '.join(_FORMATS)}")
     if options.columns and name not in ("csv", "tsv"):
         raise FileError(f"--column is of tables (csv, tsv), and this is {name}")
-    if options.keys and name not in ("jsonl", "json"):
-        raise FileError(f"--key is of JSON (json, jsonl), and this is {name}")
+    if options.keys and name not in ("jsonl", "json", "yaml"):
+        raise FileError(f"--key is of JSON (json, jsonl) and YAML, and this is {name}")
     if options.encoding is not None and name in PACKAGED:
         raise FileError(f"--encoding is of text, and a .{name} says itself what it is in")
     return _FORMATS[name][1](name, options.of(name))

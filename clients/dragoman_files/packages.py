@@ -257,8 +257,7 @@ def package_format(name: FormatName, options: FormatOptions) -> Format:
             except FileError as error:
                 raise FileError(f"{place}: {error}") from error
             segments += [
-                replace(segment, start=segment.start + start, end=segment.end + start)
-                for segment in sorted(of_part, key=lambda segment: segment.start)
+                replace(segment, start=segment.start + start, end=segment.end + start) for segment in of_part
             ]
             texts.append(text)
             start += len(text) + len(_SEPARATOR)

@@ -32,6 +32,11 @@ def has_letters(text: str) -> bool:
     return any(map(str.isalpha, text))
 
 
+def is_sound(text: str) -> bool:
+    """Whether it can travel: a lone surrogate, which only an escape can write, is no text."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def join_lines(text: str) -> str:
     """The text with its lines joined by spaces, those of Chinese and Japanese by nothing.
 

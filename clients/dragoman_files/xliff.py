@@ -1,4 +1,5 @@
-"""XLIFF 1.x and 2.x: units without a target get one, which has all markup that their source has.
+"""XLIFF 1.x and 2.x, and Qt's .ts, whose messages are such units: those without a target get one, which has
+all markup that their source has.
 
 The names are those of the standards: docs.oasis-open.org/xliff/v1.2 and xliff-core/v2.1.
 """
@@ -15,7 +16,8 @@ from dragoman_files.tags import Kind, Notations, Piece, Run, Tagged, encode_with
 from dragoman_files.xml_events import Event, escape, events
 from dragoman_files.xml_texts import text_pieces
 
-_UNITS = ("trans-unit", "segment")
+_UNITS = {"trans-unit": "target", "segment": "target", "message": "translation"}
+"""Elements of one text each, and what its translation is called in them."""
 _NATIVE = ("bpt", "ept", "ph", "it")
 """Elements of XLIFF 1.x within a text whose content is code."""
 _OPENING = ("bpt", "bx", "sc")
@@ -37,10 +39,11 @@ class _Element:
 
 @dataclass(kw_only=True)
 class _Unit:
-    """A `trans-unit` or a `segment`."""
+    """An element of one text."""
 
     depth: int
     """Of its children."""
+    target: str
     children: dict[str, _Element] = field(default_factory=dict)
 
 
@@ -59,7 +62,7 @@ def segments(source: str, reading: Reading) -> Iterator[Segment]:
             wish = event.attribute("translate")
             wishes.append(wishes[-1] if wish is None else wish == "yes")
             if event.name in _UNITS:
-                unit = _Unit(depth=len(wishes))
+                unit = _Unit(depth=len(wishes), target=_UNITS[event.name])
             elif unit is not None and len(wishes) == unit.depth + 1 and event.name not in unit.children:
                 child = unit.children[event.name] = _Element(start=event)
                 continue
@@ -84,8 +87,10 @@ def _checked(found: Iterator[Event]) -> Iterator[Event]:
         if event.kind == "start" and not has_root:
             has_root = True
             version = event.attribute("version") or ""
-            if event.name != "xliff" or not version.startswith(("1.", "2.")):
-                raise FileError(f"no XLIFF 1 or 2 but <{event.name}>, version {version or 'unknown'}")
+            if event.name not in ("xliff", "TS") or not version.startswith(("1.", "2.")):
+                raise FileError(
+                    f"no XLIFF 1 or 2, nor Qt's TS, but <{event.name}>, version {version or 'unknown'}"
+                )
         yield event
 
 
@@ -94,9 +99,11 @@ def prepare(source: str, reading: Reading) -> str:
     parts, position = [], 0
     for event in _checked(events(source, reading.check)):
         is_2 = event.name == "xliff" and (event.attribute("version") or "").startswith("2.")
-        if event.kind != "start" or not (event.name == "file" or is_2):
+        is_of_qt = event.name == "TS"
+        if event.kind != "start" or not (event.name == "file" or is_2 or is_of_qt):
             continue
         names = ("srcLang", "trgLang") if is_2 else ("source-language", "target-language")
+        names = ("sourcelanguage", "language") if is_of_qt else names
         for name, wanted in zip(names, (reading.source_language, reading.target_language), strict=True):
             stated = event.attribute(name)
             if stated and wanted and _primary(stated) != _primary(wanted):
@@ -109,9 +116,10 @@ def prepare(source: str, reading: Reading) -> str:
             tag = _without_attribute(source[event.start : event.end], names[1])
             end = len(tag) - (2 if tag.endswith("/>") else 1)
             language = escape(reading.target_language).replace('"', "&quot;")
+            language = language.replace("-", "_") if is_of_qt else language
             parts += [source[position : event.start], tag[:end], f' {names[1]}="{language}"', tag[end:]]
             position = event.end
-        if is_2:
+        if is_2 or is_of_qt:
             break
     return "".join(parts) + source[position:]
 
@@ -126,12 +134,15 @@ def _without_attribute(tag: str, name: str) -> str:
 
 def _segments(source: str, unit: _Unit, reading: Reading, join: bool) -> Iterator[Segment]:
     """The texts of one unit; of one that is segmented (XLIFF 1.2, `seg-source`) those of its segments."""
-    original, target = unit.children.get("source"), unit.children.get("target")
+    original, target = unit.children.get("source"), unit.children.get(unit.target)
     parted = unit.children.get("seg-source")
     wanted = {} if parted is None else _ranges(parted)
     if wanted:
         original = parted
     if original is None or original.end is None:
+        return
+    if target is not None and any(event.name == "numerusform" for event in target.inner):
+        yield from _plural(source, target, list(runs(source, _pieces(source, original.inner, join), reading)))
         return
     kept: deque[tuple[int, int, str]] = deque()
     if target is not None and not _is_open(source, target):
@@ -168,6 +179,28 @@ def _segments(source: str, unit: _Unit, reading: Reading, join: bool) -> Iterato
             after=copied(run.end, original.end.start) + after if is_last else "",
         )
         position = run.end
+
+
+def _plural(source: str, target: _Element, found: Sequence[Run]) -> Iterator[Segment]:
+    """The plural forms of a message of Qt's, where it has none yet."""
+    forms = [event for event in target.inner if event.name == "numerusform"]
+    is_empty = all(opened.end == closed.start for opened, closed in zip(forms[::2], forms[1::2], strict=True))
+    if not is_empty or len(found) != 1:
+        return
+    tagged = Tagged(source, found[0], encode_with(escape))
+    start, lead = target.start.start, _translated(source[target.start.start : target.start.end])
+    position = target.start.end
+    for opened, closed in zip(forms[::2], forms[1::2], strict=True):
+        before = f"{lead}{source[position : opened.start]}<numerusform>"
+        yield Segment(
+            start=start,
+            end=closed.end,
+            text=tagged.html,
+            readable=found[0].text,
+            write=lambda translation, before=before: f"{before}{tagged.write(translation)}</numerusform>",  # type: ignore[misc]
+            original=source[start : closed.end],
+        )
+        start, lead, position = closed.end, "", closed.end
 
 
 def _written(tagged: Tagged, lead: str, translation: str) -> str:
@@ -213,6 +246,7 @@ def _is_open(source: str, target: _Element) -> bool:
 
 def _translated(tag: str) -> str:
     """The tag of a target that is translated now."""
+    tag = re.sub(r"""\stype\s*=\s*["']unfinished["']""", "", tag) if "<translation" in tag else tag
     return re.sub(
         rf"""(\sstate\s*=\s*["'])(?:{"|".join(_UNTRANSLATED_STATES)})(?=["'])""", r"\1translated", tag
     )
@@ -223,13 +257,13 @@ def _target(source: str, unit: _Unit, original: _Element) -> tuple[int, int, str
     behind its content."""
     tag = source[original.start.start : original.start.end]
     prefix = tag[1 : tag.index(original.start.name)]
-    target = unit.children.get("target")
+    target = unit.children.get(unit.target)
     if target is not None and target.end is not None:
         opening = source[target.start.start : target.start.end]
         if opening.endswith("/>"):
             return (
                 *(target.start.start, target.start.end, ""),
-                *(opening[:-2].rstrip() + ">", f"</{prefix}target>"),
+                *(opening[:-2].rstrip() + ">", f"</{prefix}{unit.target}>"),
             )
         return target.start.start, target.end.start, "", opening, ""
     last = unit.children.get("seg-source", original).end
@@ -239,7 +273,7 @@ def _target(source: str, unit: _Unit, original: _Element) -> tuple[int, int, str
         begin -= 1
     indent = source[begin : original.start.start]
     space = ' xml:space="preserve"' if original.start.attribute("xml:space") == "preserve" else ""
-    return last.end, last.end, indent, f"<{prefix}target{space}>", f"</{prefix}target>"
+    return last.end, last.end, indent, f"<{prefix}{unit.target}{space}>", f"</{prefix}{unit.target}>"
 
 
 def _pieces(source: str, inner: Sequence[Event], join: bool) -> Iterator[Piece]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman_files.document import Segment
-from dragoman_files.format import ITEM_BYTES, Reading
+from dragoman_files.format import ITEM_BYTES, FileError, Reading
 from dragoman_files.tags import Kind, Piece, Run, Tagged, encode_with, runs
 from dragoman_files.texts import collapse, unescape
 from dragoman_files.xml_events import Event, escape, events
@@ -30,7 +30,7 @@ def _tag_pieces(source: str, paragraph: Paragraph, grammar: "Grammar", reading: 
             last_paragraph = len(pieces)
             pieces.append(Piece(start=0, end=0, kind="markup"))
         elif event.kind in ("text", "cdata"):
-            pieces += text_pieces(source, event, join=grammar.joins)
+            pieces += text_pieces(source, event, join=grammar.joins or bool(reading.options.join_lines))
         elif event.kind == "other":
             pieces.append(Piece(start=event.start, end=event.end, kind="markup"))
         elif event.kind == "start":
@@ -66,6 +66,8 @@ class Grammar:
     """Elements that end a text."""
     is_left_out: Callable[[Event], bool] = lambda start: False
     """Whether nothing in an element is a paragraph, by its start tag."""
+    root: str = ""
+    """The element around all; empty where that is known otherwise."""
     joins: bool = True
     """Whether white space is a space, line breaks too."""
     pieces: Callable[[str, Paragraph, "Grammar", Reading], list[Piece]] = _tag_pieces
@@ -94,11 +96,16 @@ _encode = encode_with(lambda text: escape(text.replace("\n", " ")))
 
 
 def _paragraphs(found: Iterable[Event], grammar: Grammar, reading: Reading) -> Iterator[Paragraph]:
+    """Raises FileError for a document of another root."""
     open_: list[list[Event | None]] = []
+    root = grammar.root
     # How deep in elements that are left out.
     depth = 0
     for event in found:
         is_start = event.kind == "start"
+        if is_start and root and event.name != root:
+            raise FileError(f"its root is <{event.name[:80]}>, not <{root}>")
+        root = "" if is_start else root
         if depth or (is_start and grammar.is_left_out(event)):
             depth += {"start": 1, "end": -1}.get(event.kind, 0)
         elif event.name in grammar.paragraphs and is_start:

@@ -60,6 +60,17 @@ WRAPS: dict[str, list[Wrap]] = {
     ],
     "xliff": [_xliff, lambda text: xliff(text).encode()],
     "docx": [lambda text: docx(text), lambda text: docx(_run(text)), lambda text: docx(f"<w:p>{text}</w:p>")],
+    "resx": [
+        lambda text: f'<root><data name="a"><value>a {text}</value></data></root>'.encode(),
+        lambda text: f"<root>{text}</root>".encode(),
+    ],
+    "ts": [
+        lambda text: f'<TS version="2.1"><message><source>a {text}</source></message></TS>'.encode(),
+        lambda text: f'<TS version="2.1">{text}</TS>'.encode(),
+    ],
+    "strings": [_plain, lambda text: f'"a" = "{text}";\n'.encode()],
+    "arb": [_plain, lambda text: f'{{"a": "{text}"}}'.encode()],
+    "yaml": [_plain, lambda text: f"a: {text}\n".encode(), lambda text: f"a:\n - |\n  {text}\n".encode()],
     "pptx": [pptx, lambda text: pptx(f"<a:p>{text}</a:p>")],
     "xlsx": [xlsx, lambda text: xlsx(cells=f'<row><c t="inlineStr"><is>{text}</is></c></row>')],
     "epub": [lambda text: epub(f"<p>{text}</p>"), lambda text: epub(title=text)],
@@ -77,6 +88,9 @@ CHARACTERS = {
     "html": "<>&\"'=/!-#;a \n",
     "markdown": "`*_[]()!<&\\|~#->:a \n",
     "po": '"\\#~|[a \n',
+    "strings": '"\\/*=;a \n',
+    "arb": '"\\{}:,a',
+    "yaml": "[]{}:,-#&*!|>'\"%@`?a \n",
 }
 """The characters of each format that mean something; each is tried, and each pair."""
 UNITS = {
@@ -127,6 +141,21 @@ UNITS = {
         '<w:t a="1">a</w:t><w:t a="2">a</w:t>', "&amp;", "<!-- -->", "<w:softHyphen/><w:t>a</w:t>",
         '<w:fldChar w:fldCharType="begin"/>', "<w:instrText>a</w:instrText>", "<w:tab/><w:t>é</w:t>",
     ],
+    "resx": [
+        '<data name="a"><value>a</value></data>', '<data name="a" type="b"><value>a</value></data>', "a\n",
+        "&amp;", "<data/>", "<value>a</value>",
+    ],
+    "ts": [
+        "<message><source>a</source><translation/></message>", "<context/>", "<source/>", "a\n",
+        "<message><source>a</source><translation><numerusform/></translation></message>",
+        "<translation><numerusform/></translation>", "<message/>",
+    ],
+    "strings": ['"a" = "b";\n', "/* a */", "// a\n", "/*", "/* ", 'a=', "\\U0061", '"a" = '],
+    "arb": ['"a": "b",', '"@@locale": "a",', '"@@locale" ', "{a, ", "[", '{"a": "b"},'],
+    "yaml": [
+        "a: b\n", "- a\n", "- |\n  a\n", "- 'a'\n", '- "a"\n', "a\n", "\n", "# a\n", "&a ", "!a ", "- &a b\n",
+        "- *a\n", "? a\n", "--- a\n", "[a], ", "{a: b}, ", "a, ", "''", '\\"', "  a\n", "é ", "- >-\n  a\n\n",
+    ],
     "pptx": [
         "<a:p><a:r><a:t>a</a:t></a:r></a:p>", '<a:r><a:rPr b="1"/><a:t>a</a:t></a:r><a:r><a:t>b</a:t></a:r>',
         "<a:br/>", "<a:fld><a:t>1</a:t></a:fld><a:r><a:t>a</a:t></a:r>", "<a:r><a:t>a\n</a:t></a:r>",
@@ -162,6 +191,8 @@ NESTED = {
         ("<w:ins><w:r><w:t>a</w:t></w:r>", "</w:ins>"), ("<w:p><w:r><w:t>a</w:t></w:r>", "</w:p>"),
         ("<w:sdt><w:r><w:t>a</w:t></w:r>", "</w:sdt>"), ("<w:r><w:rPr><w:b/></w:rPr><w:t>a</w:t>", "</w:r>"),
     ],
+    "yaml": [("[", "]"), ("{a: ", "}"), ("- ", ""), ("? ", "")],
+    "ts": [("<message>", "</message>"), ("<translation>", "</translation>"), ("<b>a", "</b>")],
     "odt": [
         ("<text:p>a", "</text:p>"), ("<text:span>a", "</text:span>"), ("<text:date>a", "</text:date>"),
         ("<text:note>a<text:p>b", "</text:p></text:note>"),

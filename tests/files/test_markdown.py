@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-REAL_FILES = Path(__file__).parents[4] / "shared" / "data" / "formats"
+REAL_FILES = Path(__file__).parents[3] / "shared" / "data" / "formats"
 
 
 def test_a_document(translate):

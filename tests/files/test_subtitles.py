@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.jobs import JobError
 
-REAL_FILES = Path(__file__).parents[4] / "shared" / "data" / "formats"
+REAL_FILES = Path(__file__).parents[3] / "shared" / "data" / "formats"
 
 
 def test_subrip(translate):

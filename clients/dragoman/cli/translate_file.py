@@ -54,8 +54,8 @@ class _File(click.Path):
     "keys",
     multiple=True,
     metavar="NAME",
-    help='Of JSON lines, the key of the text. Default: "text". Of JSON, a key whose strings are translated, '
-    "with all that is below it; may be given several times. Default: all strings.",
+    help='Of JSON lines, the key of the text. Default: "text". Of JSON and YAML, a key whose strings are '
+    "translated, with all that is below it; may be given several times. Default: all strings.",
 )
 @click.option(
     "--column",
@@ -139,11 +139,11 @@ def translate_file(
     """Translate INPUT into OUTPUT, text by text.
 
     The names say what the files hold, in any case: JSON lines (.jsonl, .ndjson), JSON (.json), tables (.csv,
-    .tsv), subtitles (.srt, .vtt), HTML (.html), Markdown (.md), catalogues of messages (.po, .xliff),
-    documents (.docx, .odt), slides (.pptx, .odp), sheets (.xlsx), books (.epub). Text in UTF-8, one a line,
-    ends in .txt, in a language such as .de, or in nothing. `.gz` after any that is no zip is read
-    and written compressed. Any other name, and what is not what its name says, is refused before anything is
-    written.
+    .tsv), subtitles (.srt, .vtt), HTML (.html), Markdown (.md), catalogues of messages (.po, .xliff, Qt's
+    .ts, .resx, .strings, .arb, .yaml), documents (.docx, .odt), slides (.pptx, .odp), sheets (.xlsx), books
+    (.epub). Text in UTF-8, one a line, ends in .txt, in a language such as .de, or in nothing. `.gz` after
+    any that is no zip is read and written compressed. Any other name, and what is not what its name says, is
+    refused before anything is written.
 
     What is no text for people stays as it is: structure, timings, styles, code, entries that are translated.
     JSON lines have a "text" and come back with a "translation". docs/guide/files.md tells it of each format.

@@ -1,0 +1,173 @@
+"""Resources of applications: values are translated, and all else stays to the byte."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from dragoman.jobs import JobError
+from dragoman_files.format import FormatOptions, Input
+from dragoman_files.opening import open_format
+
+REAL_FILES = Path(__file__).parents[3] / "shared" / "data" / "formats"
+
+RESX = (
+    '\ufeff<?xml version="1.0" encoding="utf-8"?>\r\n<root>\r\n  <resheader name="version"><value>zwei'
+    '</value></resheader>\r\n  <data name="Titel" xml:space="preserve">\r\n    '
+    "<value>Der Hund &amp; die\r\nKatze {0}</value>\r\n    "
+    '<comment>ein Hund</comment>\r\n  </data>\r\n  <data name="a.Font" type="System.Drawing">'
+    '<value>Arial</value></data>\r\n  <data name=">>a.Name"><value>a</value></data>\r\n</root>\r\n'
+)
+
+
+def test_values_of_dotnet_are_translated(translate):
+    expected = RESX.replace("Der Hund &amp; die\r\nKatze", "DER HUND &amp; DIE\r\nKATZE")
+    assert translate("resx", RESX) == expected
+
+
+APPLE = (
+    '/* Der "Hund" = "a"; */\n"titel" = "Der \\"Hund\\"\\nschläft %@";\n'
+    '// nein\n  key.b="gr\\U00fcn" ;\n"n" = "5";\n'
+)
+
+
+def test_values_of_apple_are_translated_and_still_read_as_a_list(translate):
+    written = translate("strings", APPLE)
+    assert written == (
+        '/* Der "Hund" = "a"; */\n"titel" = "DER \\"HUND\\"\\nSCHLÄFT %@";\n'
+        '// nein\n  key.b="GRÜN" ;\n"n" = "5";\n'
+    )
+
+
+@pytest.mark.parametrize("content", ['"a" = "b"', '"a" "b";', "hallo", '"a" = "b;\n'])
+def test_what_is_no_list_of_apple_is_refused(run, tmp_path, content):
+    (tmp_path / "in.strings").write_text(f'"x" = "y";\n{content}\n')
+    with pytest.raises(JobError, match=r"in\.strings: what follows line 1 is no pair"):
+        run(tmp_path / "in.strings", tmp_path / "out.strings")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.strings"]
+
+
+def test_messages_of_a_bundle_are_translated_and_its_locale_is_the_targets(translate):
+    given = (
+        '{\n  "@@locale": "de",\n  "titel": "Der Hund {name}",\n  "@titel": {"description": "ein Hund",\n'
+        '   "placeholders": {"name": {"type": "String"}}},\n  "n": "{n, plural, =1{ein} other{x}}"\n}\n'
+    )
+    assert translate("arb", given) == given.replace('"de"', '"en"').replace('"Der Hund', '"DER HUND').replace(
+        "HUND {name}", "HUND {NAME}"
+    )
+
+
+TS = (
+    '<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE TS>\n<TS version="2.1">\n<context>\n    '
+    "<name>Fenster</name>\n"
+    '    <message>\n        <location filename="a.cpp" line="3"/>\n        <source>Der &amp;Hund</source>\n'
+    '        <translation type="unfinished"></translation>\n    </message>\n    <message numerus="yes">\n'
+    '        <source>%n Hund(e)</source>\n        <translation type="unfinished">\n'
+    "            <numerusform></numerusform>\n            <numerusform/>\n"
+    "        </translation>\n    </message>\n"
+    "    <message><source>ja</source><translation>yes</translation></message>\n"
+    '    <message><source>nein</source><translation type="unfinished">noo</translation></message>\n'
+    "</context>\n</TS>\n"
+)
+
+
+def test_messages_of_qt_without_a_translation_get_one(translate):
+    assert translate("ts", TS) == (
+        TS.replace('version="2.1"', 'version="2.1" language="en"')
+        .replace('<translation type="unfinished"></tr', "<translation>DER &amp;HUND</tr")
+        .replace('<translation type="unfinished">\n', "<translation>\n")
+        .replace("<numerusform></numerusform>", "<numerusform>%N HUND(E)</numerusform>")
+        .replace("<numerusform/>", "<numerusform>%N HUND(E)</numerusform>")
+    )
+
+
+def test_typescript_is_no_catalogue_of_qt(run, tmp_path):
+    (tmp_path / "in.ts").write_text("const a = 'ja';\n")
+    with pytest.raises(JobError, match="no well-formed XML"):
+        run(tmp_path / "in.ts", tmp_path / "out.ts")
+
+
+YAML = (
+    "# Der Hund\r\nde:  # Kommentar\r\n  plain: Der Hund\r\n  'single': 'Der ''Hund'''\r\n"
+    '  double: "Der\\nHund"\r\n'
+    "  block: |-\r\n    der Hund\r\n\r\n    schläft\r\n  folded: >\r\n    der\r\n    Hund\r\n\r\n"
+    "  liste: [ein Hund, &a zwei, *a, 3]\r\n"
+    "  ja: yes\r\n  zahl: 1.50\r\n  datum: 2020-01-02\r\n  leer:\r\n  tief:\r\n  - eins\r\n  - zwei: drei\r\n"
+)
+
+
+def upper(value):
+    if isinstance(value, dict):
+        return {key: upper(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return list(map(upper, value))
+    return value.upper() if isinstance(value, str) else value
+
+
+def test_strings_of_yaml_are_translated_in_their_style(translate):
+    written = translate("yaml", YAML)
+    assert yaml.safe_load(written) == upper(yaml.safe_load(YAML))
+    assert written == (
+        "# Der Hund\r\nde:  # Kommentar\r\n  plain: DER HUND\r\n  'single': 'DER ''HUND'''\r\n"
+        '  double: "DER\\nHUND"\r\n  block: |-\r\n    DER HUND\r\n\r\n    SCHLÄFT\r\n'
+        "  folded: |\r\n    DER HUND\r\n\r\n"
+        "  liste: [EIN HUND, &a ZWEI, *a, 3]\r\n  ja: yes\r\n  zahl: 1.50\r\n  datum: 2020-01-02\r\n"
+        "  leer:\r\n  tief:\r\n  - EINS\r\n  - zwei: DREI\r\n"
+    )
+
+
+def test_a_key_of_yaml_chooses_what_is_translated(translate):
+    given = "text: [ja, {text: x, id: y}]\nid: z\n"
+    assert translate("yaml", given, keys=("text",)) == "text: [JA, {text: X, id: y}]\nid: z\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["a: b", "# c", "- d", "'e", "f #g", "{h}", "x, y", "null", "@i", "%j", "k: ", "l\nm"]
+)
+@pytest.mark.parametrize("style", ["{}", "'{}'", '"{}"', "|\n    {}", ">-\n    {}"])
+def test_whatever_a_translation_is_it_is_the_value(style, text):
+    import io
+
+    given = (
+        f"a:\n  b: {style.format('hund')}\n  c: [{style.format('hund')}]\n"
+        if "\n" not in style
+        else (f"a:\n  b: {style.format('hund')}\n  c: 1\n")
+    )
+    stream = io.BytesIO(given.encode())
+    units = open_format("yaml", FormatOptions()).units(Input(name="a", stream=stream, position=stream.tell))
+    written = b"".join(unit.write(text, False) for unit in units)
+    found = yaml.safe_load(written)["a"]
+    assert found["b"].strip() == text.strip()
+    assert "\n" in style or found["c"] == [text]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("a: [b\n", r"in\.yaml: no YAML: .*line"),
+        ("? [a, b]\n: c\n", "line 1 has a key that is no text"),
+        ("[" * 5000, "nested deeper than 100"),
+        ("a: b: c\n", "no YAML"),
+    ],
+)
+def test_what_is_no_yaml_is_refused(run, tmp_path, content, told):
+    (tmp_path / "in.yaml").write_text(content)
+    with pytest.raises(JobError, match=told):
+        run(tmp_path / "in.yaml", tmp_path / "out.yaml")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.yaml"]
+
+
+@pytest.mark.skipif(not REAL_FILES.is_dir(), reason="no real files here")
+def test_real_resources_differ_in_their_values_alone(translate):
+    given = (REAL_FILES / "terminal.en-US.resw").read_bytes()
+    written = translate("resw", given)
+    before, after = map(ElementTree.fromstring, (given, written))
+    values = [[value.text for value in root.iterfind("data/value")] for root in (before, after)]
+    assert [value.upper() for value in values[0]] == [value.upper() for value in values[1]]
+    assert values[0] != values[1]
+    pattern = re.compile(rb"(?<=<value>)[^<]*")
+    assert pattern.sub(b"", given) == pattern.sub(b"", written)
+    messages = (REAL_FILES / "id-core.en.yaml").read_text()
+    assert upper(yaml.safe_load(translate("yaml", messages))) == upper(yaml.safe_load(messages))
