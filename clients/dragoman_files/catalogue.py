@@ -6,7 +6,8 @@ stays as it is: the lines of a translation alone are replaced.
 
 import gettext
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dragoman_files.document import Segment
@@ -105,78 +106,69 @@ def prepare(source: str, reading: Reading) -> str:
 
 
 def segments(source: str, reading: Reading) -> Iterator[Segment]:
-    """The translations that are empty, of messages with a letter. Raises FileError."""
-    return _Catalogue().segments(source, reading)
+    """The translations that are empty, of messages with a letter; what is fuzzy or obsolete stays.
 
-
-class _Catalogue:
-    """A catalogue, whose fuzzy, obsolete and translated messages stay."""
-
-    def __init__(self) -> None:
-        import polib
-
-        self._parse: Callable[[str], POFile] = polib.pofile
-        self._entry: type[POEntry] = polib.POEntry
-        self._unescape: Callable[[str], str] = polib.unescape
-
-    def segments(self, source: str, reading: Reading) -> Iterator[Segment]:
-        """The translations that are empty, of messages with a letter."""
-        catalogue = self._read(source, reading)
-        singular = _singular_form(catalogue)
-        header = _HEADER.search(source)
-        strings = (
-            string for string in _STRING.finditer(source) if header is None or string.start() != header.end()
-        )
-        newline = "\r\n" if "\r\n" in source else "\n"
-        for entry, form, text in _messages(catalogue, singular):
-            keyword = "msgstr" if form is None else f"msgstr[{form}]"
-            present = entry.msgstr if form is None else entry.msgstr_plural[form]
-            string = next(strings, None)
-            if string is None or string["keyword"] != keyword or self._value(string[0]) != present:
-                raise FileError(
-                    f"the message of line {entry.linenum or 1} has no {keyword} where it should stand"
-                )
-            if present or entry.fuzzy or not has_letters(text):
-                continue
-            end = string.start() + len(string[0].rstrip())
-            yield Segment(
-                start=string.start(), end=end, text=text, write=self._writer(keyword, text, newline)
+    Raises FileError."""
+    catalogue = _read(source, reading)
+    singular = _singular_form(catalogue)
+    header = _HEADER.search(source)
+    strings = (
+        string for string in _STRING.finditer(source) if header is None or string.start() != header.end()
+    )
+    newline = "\r\n" if "\r\n" in source else "\n"
+    for entry, form, text in _messages(catalogue, singular):
+        keyword = "msgstr" if form is None else f"msgstr[{form}]"
+        present = entry.msgstr if form is None else entry.msgstr_plural[form]
+        string = next(strings, None)
+        if string is None or string["keyword"] != keyword or _value(string[0]) != present:
+            raise FileError(
+                f"the message of line {entry.linenum or 1} has no {keyword} where it should stand"
             )
+        if not present and not entry.fuzzy and has_letters(text):
+            end = string.start() + len(string[0].rstrip())
+            write = partial(_written, keyword, text, newline)
+            yield Segment(start=string.start(), end=end, text=text, write=write)
 
-    def _value(self, string: str) -> str:
-        return "".join(map(self._unescape, _QUOTED.findall(string)))
 
-    def _read(self, source: str, reading: Reading) -> "POFile":
-        reading.take(TEXT_BYTES * source.count("msgid"))
-        num_lines = 0
-        for line in _LINE.finditer(source):
-            reading.take(_LINE_BYTES)
-            num_lines = 0 if line[0].startswith(("msgid", "#~ msgid")) else num_lines + 1
-            if num_lines > MAX_LINES:
-                raise FileError(
-                    f"line {source.count(chr(10), 0, line.start()) + 1} is the {num_lines}th of one message "
-                    f"or of its comments, and at most {MAX_LINES} are read"
-                )
-        # It takes what has no line break for the name of a file.
-        text = "\n".join(re.split(r"\r\n|\n", source)) + "\n"
-        try:
-            catalogue = self._parse(text)
-        except (OSError, ValueError, IndexError, KeyError) as error:
-            raise FileError(f"no catalogue of gettext: {str(error)[:MAX_QUOTED]}") from None
-        if not list(catalogue) and source.strip() and "msgid" not in source:
-            raise FileError("no catalogue of gettext: there is no msgid")
-        return catalogue
+def _value(string: str) -> str:
+    from polib import unescape
 
-    def _writer(self, keyword: str, text: str, newline: str) -> Callable[[str], str]:
-        def write(translation: str) -> str:
-            # gettext wants both to begin and to end with a line break, or none to.
-            translation = translation.strip("\n")
-            begin, end = len(text) - len(text.lstrip("\n")), len(text) - len(text.rstrip("\n"))
-            entry = self._entry(msgid="", msgstr="\n" * begin + translation + "\n" * end)
-            written = entry.__unicode__(wrapwidth=78).split("\nmsgstr ", 1)[1].rstrip("\n")
-            return f"{keyword} {written}".replace("\n", newline)
+    return "".join(map(unescape, _QUOTED.findall(string)))
 
-        return write
+
+def _read(source: str, reading: Reading) -> "POFile":
+    from polib import pofile
+
+    reading.take(TEXT_BYTES * source.count("msgid"))
+    num_lines = 0
+    for line in _LINE.finditer(source):
+        reading.take(_LINE_BYTES)
+        num_lines = 0 if line[0].startswith(("msgid", "#~ msgid")) else num_lines + 1
+        if num_lines > MAX_LINES:
+            raise FileError(
+                f"line {source.count(chr(10), 0, line.start()) + 1} is the {num_lines}th of one message "
+                f"or of its comments, and at most {MAX_LINES} are read"
+            )
+    # It takes what has no line break for the name of a file.
+    text = "\n".join(re.split(r"\r\n|\n", source)) + "\n"
+    try:
+        catalogue = pofile(text)
+    except (OSError, ValueError, IndexError, KeyError) as error:
+        raise FileError(f"no catalogue of gettext: {str(error)[:MAX_QUOTED]}") from None
+    if not list(catalogue) and source.strip() and "msgid" not in source:
+        raise FileError("no catalogue of gettext: there is no msgid")
+    return catalogue
+
+
+def _written(keyword: str, text: str, newline: str, translation: str) -> str:
+    from polib import POEntry
+
+    # gettext wants both to begin and to end with a line break, or none to.
+    translation = translation.strip("\n")
+    begin, end = len(text) - len(text.lstrip("\n")), len(text) - len(text.rstrip("\n"))
+    entry = POEntry(msgid="", msgstr="\n" * begin + translation + "\n" * end)
+    written = entry.__unicode__(wrapwidth=78).split("\nmsgstr ", 1)[1].rstrip("\n")
+    return f"{keyword} {written}".replace("\n", newline)
 
 
 def _messages(catalogue: "POFile", singular: int | None) -> Iterator[tuple["POEntry", int | None, str]]:

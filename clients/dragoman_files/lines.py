@@ -130,30 +130,28 @@ def codec_of_lines(source: Input, encoding: str | None) -> Codec | None:
 
 def paragraphs(lines: Iterator[bytes], position: Callable[[], int]) -> Iterator[Unit]:
     """Lines up to a blank one are one text, which is written as one line. A blank line is a unit, too."""
+    line = 0
+    for number, group in enumerate(_groups(lines), start=1):
+        unit = parse_line(b"".join(group), _Paragraph(), number=number, position=position())
+        yield replace(unit, location={"line": line + 1})
+        line += len(group)
+
+
+def _groups(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
     pending: list[bytes] = []
-    first = number = num_bytes = 0
-
-    def paragraph() -> Unit:
-        unit = parse_line(b"".join(pending), _Paragraph(), number=number, position=position())
-        return replace(unit, location={"line": first})
-
-    for line_number, raw in enumerate(lines, start=1):
+    num_bytes = 0
+    for raw in lines:
         is_blank = not raw.strip()
         if pending and (is_blank or num_bytes >= MAX_PARAGRAPH_BYTES):
-            number += 1
-            yield paragraph()
-            pending = []
-        if not pending:
-            first, num_bytes = line_number, 0
-        pending.append(raw)
-        num_bytes += len(raw)
+            yield pending
+            pending, num_bytes = [], 0
         if is_blank:
-            number += 1
-            yield paragraph()
-            pending = []
+            yield [raw]
+        else:
+            pending.append(raw)
+            num_bytes += len(raw)
     if pending:
-        number += 1
-        yield paragraph()
+        yield pending
 
 
 class TextLines:

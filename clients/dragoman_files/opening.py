@@ -144,16 +144,13 @@ def input_format(path: PurePath, name: FormatName | None) -> FormatName:
     Raises FileError for any other suffix: translating line by line would break such a file.
     """
     suffix = _suffix(path)
-    if name is None and (kind := _KINDS.get(suffix)) is not None:
-        raise FileError(
-            f"{path} is by its name {kind}, of a format that is not read, and translating it line by line "
-            f"would break it: {_ADVICE.get(kind, _APART)}. `--format text` takes every line for a text "
-            "all the same"
-        )
     if name is None and suffix not in _BY_SUFFIX and not _is_of_text(suffix):
+        kind = _KINDS.get(suffix)
+        known = f"is by its name {kind}, of a format that is not read"
         raise FileError(
-            f"{path} ends in {suffix[:40]!r}, of which no format is known, and translating it line by line "
-            f"might break it: {_APART}. `--format text` takes every line for a text all the same"
+            f"{path} {known if kind else f'ends in {suffix[:40]!r}, of which no format is known'}, and "
+            f"translating it line by line {'would' if kind else 'might'} break it: "
+            f"{_ADVICE.get(kind or '', _APART)}. `--format text` takes every line for a text all the same"
         )
     return _format_of(path, name)
 

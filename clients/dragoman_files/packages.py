@@ -23,6 +23,7 @@ from dragoman_files.document import MAX_DOCUMENT_BYTES, Segment, counted, size_o
 from dragoman_files.encodings import Codec, decode
 from dragoman_files.format import FileError, Format, FormatName, FormatOptions, Input, Reading, Unit
 from dragoman_files.looks import pieces_of, write_looks
+from dragoman_files.texts import primary_language
 from dragoman_files.xml_events import Event, declared_encoding, escape, events
 from dragoman_files.xml_texts import Grammar
 
@@ -211,17 +212,13 @@ def _in_target_language(stated: str, text: str, reading: Reading) -> str:
     if reading.target_language is None:
         return text
     target = escape(reading.target_language).replace('"', "&quot;")
-    known = {_primary(stated), _primary(reading.source_language or stated)}
+    known = {primary_language(stated), primary_language(reading.source_language or stated)}
 
     def translated(match: re.Match[str]) -> str:
-        return match[1] + (target if _primary(match[2]) in known else match[2])
+        return match[1] + (target if primary_language(match[2]) in known else match[2])
 
     text = _TAG.sub(lambda tag: _LANGUAGE_OF_TAG.sub(translated, tag[0]), text)
     return _LANGUAGE_OF_BOOK.sub(translated, text)
-
-
-def _primary(tag: str) -> str:
-    return re.split("[-_]", tag.strip().lower(), maxsplit=1)[0]
 
 
 _FORMATS: dict[FormatName, Callable[[zipfile.ZipFile], _Parts]] = {

@@ -145,7 +145,7 @@ class _Table:
         between: list[str] = []
         is_quoted_format = self.name == "csv"
 
-        def unit(text: str, row: _Row, error: str | None, write: Write) -> Unit:
+        def unit(text: str, row: _Row, write: Write, error: str | None = None) -> Unit:
             return Unit(
                 number=number,
                 position=source.position(),
@@ -161,7 +161,7 @@ class _Table:
             if row.cells and len(row.cells) != width:
                 number += 1
                 error = f"the row has {len(row.cells)} cells, and the first one {width}"
-                yield unit("", row, error, functools.partial(_unchanged, row.raw))
+                yield unit("", row, lambda translation, raw=row.raw: raw, error)  # type: ignore[misc]
                 between, num_held = [], 0
                 continue
             end = 0
@@ -176,26 +176,22 @@ class _Table:
                     number += 1
                     between.append(row.raw[end:start])
                     write = functools.partial(_written, cell, delimiter, is_quoted_format)
-                    yield unit(text, row, None, write)
+                    yield unit(text, row, write)
                     between, num_held, end = [], 0, stop
             between.append(row.raw[end:])
             num_held += len(row.raw) - end
             if num_held > MAX_BETWEEN_CHARACTERS:
                 number += 1
-                yield unit("", row, None, functools.partial(_unchanged, ""))
+                yield unit("", row, lambda translation: "")
                 between, num_held = [], 0
         if any(between):
             number += 1
             last = _Row(number=0, line=0, raw="", cells=())
-            yield unit("", last, None, functools.partial(_unchanged, ""))
+            yield unit("", last, lambda translation: "")
 
 
 def _write(before: str, write: Write, translation: str | None, truncated: bool) -> bytes:
     return (before + write(translation)).encode()
-
-
-def _unchanged(raw: str, translation: str | None) -> str:
-    return raw
 
 
 def _written(cell: str, delimiter: str, is_quoted_format: bool, translation: str | None) -> str:

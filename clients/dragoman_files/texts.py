@@ -32,6 +32,11 @@ def has_letters(text: str) -> bool:
     return any(map(str.isalpha, text))
 
 
+def primary_language(tag: str) -> str:
+    """The language of a tag, without region or script."""
+    return re.split("[-_]", tag.strip().lower(), maxsplit=1)[0]
+
+
 def is_sound(text: str) -> bool:
     """Whether it can travel: a lone surrogate, which only an escape can write, is no text."""
     return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -13,6 +13,7 @@ from functools import partial
 from dragoman_files.document import Segment
 from dragoman_files.format import ITEM_BYTES, FileError, Reading
 from dragoman_files.tags import Kind, Notations, Piece, Run, Tagged, encode_with, runs
+from dragoman_files.texts import primary_language
 from dragoman_files.xml_events import Event, escape, events
 from dragoman_files.xml_texts import text_pieces
 
@@ -106,7 +107,7 @@ def prepare(source: str, reading: Reading) -> str:
         names = ("sourcelanguage", "language") if is_of_qt else names
         for name, wanted in zip(names, (reading.source_language, reading.target_language), strict=True):
             stated = event.attribute(name)
-            if stated and wanted and _primary(stated) != _primary(wanted):
+            if stated and wanted and primary_language(stated) != primary_language(wanted):
                 option = "--from" if name == names[0] else "--to"
                 raise FileError(
                     f"its {name} is {stated[:40]!r}, and {option} says {wanted!r}: say {option} "
@@ -122,10 +123,6 @@ def prepare(source: str, reading: Reading) -> str:
         if is_2 or is_of_qt:
             break
     return "".join(parts) + source[position:]
-
-
-def _primary(tag: str) -> str:
-    return re.split("[-_]", tag.strip().lower(), maxsplit=1)[0]
 
 
 def _without_attribute(tag: str, name: str) -> str:
