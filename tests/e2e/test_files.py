@@ -16,7 +16,20 @@ import polib
 import pytest
 from click.testing import CliRunner
 from tests.e2e.server_process import COMMAND, ServerProcess
-from tests.files.documents import docx, many, paragraph, read_part, text_run, xliff
+from tests.files.documents import (
+    docx,
+    drawn,
+    drawn_run,
+    epub,
+    many,
+    opened,
+    paragraph,
+    pptx,
+    read_part,
+    text_run,
+    xliff,
+    xlsx,
+)
 
 from dragoman.cli import main
 
@@ -242,6 +255,37 @@ def test_a_document_of_word_keeps_its_styles_its_links_and_all_other_parts(trans
     for name in contents[0].namelist():
         if not name.startswith("word/") or "media" in name:
             assert contents[0].read(name) == contents[1].read(name)
+
+
+BOLD = {
+    "odt": (
+        lambda: opened(_SENTENCE.format('<text:span text:style-name="b">', "</text:span>", tag="text:p"))
+    ),
+    "epub": (lambda: epub(_SENTENCE.format("<b>", "</b>", tag="p"))),
+    "pptx": (lambda: pptx(drawn("Ich habe ", drawn_run("keine Zeit", 'b="1"'), ", weil Tom da ist."))),
+    "xlsx": (
+        lambda: xlsx(
+            "<r><t xml:space='preserve'>Ich habe </t></r><r><rPr><b/></rPr><t>keine Zeit</t></r>"
+            "<r><t>, weil Tom da ist.</t></r>"
+        )
+    ),
+}
+_SENTENCE = "<{tag}>Ich habe {}keine Zeit{}, weil Tom da ist.</{tag}>"
+_BOLD = r'(?:style-name="b"|<b|<b/></rPr><t[^<>]*|b="1"[^<>]*/><a:t)>([^<>]*)<'
+
+
+@pytest.mark.parametrize("name", BOLD)
+def test_a_bold_word_is_bold_in_its_translation_whatever_the_document(
+    translate: Translate, name: str
+) -> None:
+    written = zipfile.ZipFile(io.BytesIO(translate(name, BOLD[name]())))
+    found = [each for part in written.namelist() for each in re.findall(_BOLD, _decoded(written.read(part)))]
+    assert len(found) == 1
+    assert "time" in found[0]
+
+
+def _decoded(content: bytes) -> str:
+    return content.decode(errors="replace")
 
 
 def _looks(content: bytes) -> dict[str, str]:
