@@ -11,7 +11,7 @@ from pydoc_data.topics import topics
 from xml.etree import ElementTree
 
 import pytest
-from tests.files.documents import drawn, drawn_run, epub, opened, pptx, read_part, xlsx
+from tests.files.documents import drawn, drawn_run, epub, opened, package, pptx, read_part, xlsx
 
 from dragoman.jobs import JobError
 from dragoman_files.format import FormatOptions, Input
@@ -104,6 +104,15 @@ def test_texts_are_translated_and_all_other_parts_stay(translate, name):
 def test_a_translation_that_changes_nothing_gives_the_same_parts(name, translate_text):
     given = MAKERS[name](ESCAPED)
     assert contents(pack(name, given, translate_text)) == contents(given)
+
+
+def test_a_part_keeps_its_mark_of_byte_order(translate):
+    with zipfile.ZipFile(io.BytesIO(opened("<text:p>ja</text:p>"))) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["content.xml"] = b"\xef\xbb\xbf" + parts["content.xml"]
+    written = translate("odt", package({**parts, "mimetype": parts["mimetype"].decode()}))
+    assert read_part(written, "content.xml").startswith("\ufeff<?xml")
+    assert "<text:p>JA</text:p>" in read_part(written, "content.xml")
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -22,9 +22,10 @@ RESX = (
 )
 
 
-def test_values_of_dotnet_are_translated(translate):
+def test_values_of_dotnet_are_translated_line_by_line(translate, server):
     expected = RESX.replace("Der Hund &amp; die\r\nKatze", "DER HUND &amp; DIE\r\nKATZE")
     assert translate("resx", RESX) == expected
+    assert [text.count("<br ") for message in server.servicer.messages for text in message if text] == [1]
 
 
 APPLE = (
