@@ -1,9 +1,13 @@
 """LibreTranslate's API, by its own client and as its documentation calls it."""
 
+import io
+import zipfile
+from collections.abc import Callable
 from urllib.parse import urlencode
 
 import pytest
 from libretranslatepy import LibreTranslateAPI
+from tests.files.documents import docx, drawn, epub, opened, paragraph, pptx, xlsx
 from tests.server.web.conftest import Answer, Web, ask
 
 DOG = "Der Hund schläft im Garten."
@@ -97,7 +101,26 @@ def test_a_file_is_translated_in_its_format_and_fetched(web: Web) -> None:
     assert ".srt" in web.get("/frontend/settings").json["supportedFilesFormat"]
 
 
-@pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.txt.gz", "a.json"])
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("a.docx", lambda text: docx(paragraph(text))),
+        ("a.odt", lambda text: opened(f"<text:p>{text}</text:p>")),
+        ("a.pptx", lambda text: pptx(drawn(text))),
+        ("a.xlsx", lambda text: xlsx(f"<t>{text}</t>")),
+        ("a.epub", lambda text: epub(f"<p>{text}</p>", title=text)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_zip_of_texts_is_translated_and_fetched(web: Web, name: str, make: Callable[[str], bytes]) -> None:
+    fetched = ask(upload(web, name, make(DOG)).json["translatedFileUrl"])
+    with zipfile.ZipFile(io.BytesIO(fetched.body)) as archive:
+        texts = b"".join(map(archive.read, archive.namelist()))
+    assert b"The dog is sleeping in the garden." in texts
+    assert DOG.encode() not in texts
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.epub", "a.txt.gz", "a.json", "a.yaml", "a.ts"])
 def test_a_file_that_is_none_of_its_format_is_refused(web: Web, name: str) -> None:
     answer = upload(web, name, b"%PDF-1.4 no such thing")
     assert answer.status == 400
