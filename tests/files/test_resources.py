@@ -28,6 +28,25 @@ def test_values_of_dotnet_are_translated_line_by_line(translate, server):
     assert [text.count("<br ") for message in server.servicer.messages for text in message if text] == [1]
 
 
+QT_HEAD = '<TS version="2.1" language="en">'
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("resx", '<root><data name="a"><value>{}</value></data></root>'),
+        (
+            "ts",
+            f"{QT_HEAD}<message><source>&amp;Datei</source><translation>{{}}</translation></message></TS>",
+        ),
+    ],
+)
+def test_an_accelerator_is_put_back(translate, server, name, given):
+    text = "&amp;Datei" if name == "resx" else ""
+    assert translate(name, given.format(text)) == given.format("&amp;DATEI")
+    assert [text for message in server.servicer.messages for text in message if text] == ["Datei"]
+
+
 APPLE = (
     '/* Der "Hund" = "a"; */\n"titel" = "Der \\"Hund\\"\\nschläft %@";\n'
     '// nein\n  key.b="gr\\U00fcn" ;\n"n" = "5";\n'
