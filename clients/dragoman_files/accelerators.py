@@ -11,7 +11,8 @@ from dataclasses import replace
 from dragoman_files.document import Segment
 
 _MAX_WORDS = 6
-"""A text of more words is no entry of a menu."""
+_MAX_CHARACTERS = 400
+"""A text of more words, or of more characters with its tags, is no entry of a menu."""
 _ADDRESS = re.compile(r"\S*[/=?@]\S*")
 """Its signs are its own."""
 _MARK = re.compile(r"(?:&amp;|&#38;|&)(?=[^\W_])(?!\w+;)|(?<![^\W_])_(?=[^\W_])(?!\w*_)")
@@ -40,7 +41,7 @@ def without_accelerators(segments: Iterable[Segment], *, is_html: bool) -> Itera
 
 def _found(text: str, *, is_html: bool) -> re.Match[str] | None:
     """The only mark of a text that may have one."""
-    if ("&" not in text and "_" not in text) or len(text.split()) > _MAX_WORDS:
+    if len(text) > _MAX_CHARACTERS or ("&" not in text and "_" not in text) or len(text.split()) > _MAX_WORDS:
         return None
     if any("&" in found[0] or "_" in found[0] for found in _ADDRESS.finditer(re.sub("<[^<>]*>", "", text))):
         return None
