@@ -30,7 +30,7 @@ _ZEROS: dict[tuple[bool, ...], str] = {
 _MAGIC = (
     (
         b"PK\x03\x04",
-        "a zip file, as `.docx`, `.odt` and `.epub` are, which their names or `--format docx` tell",
+        "a zip file, as `.docx`, `.odt`, `.xlsx` and `.epub` are (`--format docx` reads the first)",
     ),
     (b"PK\x05\x06", "a zip file"),
     (b"%PDF-", "a PDF"),

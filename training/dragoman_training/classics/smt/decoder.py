@@ -74,7 +74,9 @@ def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:
             if name in given and math.isfinite(float(number)):
                 given[name] = float(number)
                 continue
-        raise ValueError(f"--weights: {part!r} is no NAME=NUMBER with a name of {', '.join(names)}")
+        raise ValueError(
+            f"--weights: {part!r} is no NAME=NUMBER of a finite number; names are {', '.join(names)}"
+        )
     return given
 
 
