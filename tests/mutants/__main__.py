@@ -38,7 +38,7 @@ PACKAGES = ("clients", "bundle", "export", "server", "training")
 AREAS = {
     "text": (["server/dragoman_server/text"], ["tests/server/text"]),
     "engine": (["server/dragoman_server/engine"], ["tests/engine"]),
-    "gate": (["export/dragoman_export/parity"], ["tests/export/parity"]),
+    "gate": (["export/dragoman_export/parity"], ["tests/export/parity", "tests/export/shortlist"]),
     "jobs": (["clients/dragoman/jobs", "clients/dragoman_files"], ["tests/clients/jobs", "tests/files"]),
     "aligners": (
         ["training/dragoman_training/alignment", "training/dragoman_training/classics"],
