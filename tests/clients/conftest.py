@@ -66,6 +66,8 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         """Whether a stream holds back every other result until the next one was sent."""
         self.drops_tags = False
         """Whether a stream's translations of HTML come without tags."""
+        self.crosses_tags = False
+        """Whether two closing tags in a row come in the other order there."""
         self.joins = False
         """Whether a stream's results come in messages that may hold several."""
         self.messages: list[list[str]] = []
@@ -138,6 +140,10 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
                 response.translation.text = _MARKUP.sub(
                     lambda found, kept=kept: found.expand(kept) if found[1] else found[0].upper(), item.text
                 )
+                if self.crosses_tags:
+                    response.translation.text = re.sub(
+                        r"(</g\d+>)(</g\d+>)", r"\2\1", response.translation.text
+                    )
             held.append(response)
             if self.reorders and len(held) < 2:
                 continue

@@ -62,6 +62,14 @@ def test_a_translation_that_lost_its_tags_is_a_failure_and_its_text_stays(run, s
     assert "has not the markup of its text" in failure["message"]
 
 
+def test_a_translation_whose_tags_cross_is_a_failure(run, server, tmp_path):
+    server.servicer.crosses_tags = True
+    source, output = tmp_path / "in.html", tmp_path / "out.html"
+    source.write_text("<p>ja <b>oder <i>nein</i></b></p><p>ja <b>doch</b></p>")
+    assert run(source, output).failed == 1
+    assert output.read_text() == "<p>ja <b>oder <i>nein</i></b></p><p>JA <b>DOCH</b></p>"
+
+
 def test_what_is_within_something_untranslated_can_be_for_translation_again(translate):
     given = '<div translate="no">a <p translate="yes">b <code>c</code></p> d</div> e'
     assert translate("html", given) == given.replace("b ", "B ").replace(" e", " E")
