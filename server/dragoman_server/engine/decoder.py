@@ -57,9 +57,8 @@ class Batch(Protocol[EncodedT_contra]):
 
         Number the sentences of the batch and after them those of `joined` from 0 on: the new batch has, at
         place s, the sentence `origin_S[s]`. A sentence that stays keeps its place or comes from
-        one beyond the new end. Memory is padded or trimmed to `source_positions`, T, a multiple of four: sums
-        over these depend on no neighbour then. The state keeps all its rows; those of `joined` follow, one a
-        sentence.
+        one beyond the new end. Memory is padded or trimmed to `source_positions`, T. The state keeps all its
+        rows; those of `joined` follow, one a sentence.
         """
         ...
 

@@ -15,7 +15,7 @@ from dragoman_export.graph_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.manifest import special_ids
 from dragoman_export.parity.gate import ParityGate
-from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper
+from dragoman_export.parity.onnx_stepper import Arrays, OnnxStepper
 from dragoman_export.parity.torch_reference import TorchReference
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.models import (
@@ -31,19 +31,11 @@ LENGTHS = [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 20, 31, 33, 47, 49, 63, 64, 65, 100,
 NUM_STEPS = 3
 
 
-def decode(
-    stepper: OnnxStepper, sources: list[list[int]], token_USK: np.ndarray, multiple: int
-) -> list[Arrays]:
-    """Encodes, steps along given tokens, and returns for each sentence all that belongs to it.
-
-    Steps are given source positions padded to a multiple.
-    """
+def decode(stepper: OnnxStepper, sources: list[list[int]], token_USK: np.ndarray) -> list[Arrays]:
+    """Encodes, steps along given tokens, and returns for each sentence all that belongs to it."""
     _, sentences, beam = token_USK.shape
     longest = max(len(source) for source in sources)
     context = stepper.encode(sources)
-    if missing := -longest % multiple:
-        memory = {name: _pad(value, missing) for name, value in context.memory.items()}
-        context, longest = Context(memory=memory, state=context.state), longest + missing
     collected = [{f"encoder {name}": value for name, value in {**context.memory, **context.state}.items()}]
     parent_SK = np.repeat(np.arange(sentences)[:, None], beam, axis=1)
     score_SK = np.full((sentences, beam), -np.inf, np.float32)
@@ -67,19 +59,11 @@ def decode(
     ]
 
 
-def _pad(memory: np.ndarray, missing: int) -> np.ndarray:
-    """A Transformer's: its mask, or keys or values by head."""
-    axis = 1 if memory.ndim == 2 else 2
-    return np.pad(memory, [(0, missing if place == axis else 0) for place in range(memory.ndim)])
-
-
 def _without_padding(name: str, value: np.ndarray, length: int, longest: int) -> np.ndarray:
     """The value at the sentence's own positions, whichever axis they are on, if any."""
     if longest not in value.shape or not ("attention" in name or "memory." in name):
         return value
-    # A Transformer's keys and values are [H, T, A] by now, and either of the others may be as large.
-    axis = -1 if "attention" in name else 1 if value.ndim == 3 else value.shape.index(longest)
-    return value.take(range(length), axis=axis)
+    return value.take(range(length), axis=value.shape.index(longest))
 
 
 def assert_same(one: Arrays, other: Arrays) -> None:
@@ -92,19 +76,17 @@ def assert_same(one: Arrays, other: Arrays) -> None:
 def check_company_changes_no_bit(checkpoint: Checkpoint, graphs: Path, beam: int) -> None:
     """Decodes sentences together, in another order, padded less, and each alone."""
     stepper = open_stepper(graphs, checkpoint)
-    # A single query's attention by kernels adds up positions by fours.
-    multiple = 4 if isinstance(checkpoint.model, Transformer) and graphs.name == "int8" else 1
     vocabulary = checkpoint.target_tokenizer.vocabulary_size
     sources = random_sources(LENGTHS, vocabulary, eos_id=3)
     token_USK = np.random.default_rng(6).integers(4, vocabulary, (NUM_STEPS, len(sources), beam))
-    together = decode(stepper, sources, token_USK, multiple)
+    together = decode(stepper, sources, token_USK)
     order = np.random.default_rng(7).permutation(len(sources))
-    shuffled = decode(stepper, [sources[place] for place in order], token_USK[:, order], multiple)
+    shuffled = decode(stepper, [sources[place] for place in order], token_USK[:, order])
     # Without the longest ones the batch is padded less.
     fewer = [place for place, source in enumerate(sources) if len(source) <= 33]
-    shorter = decode(stepper, [sources[place] for place in fewer], token_USK[:, fewer], multiple)
+    shorter = decode(stepper, [sources[place] for place in fewer], token_USK[:, fewer])
     for place, source in enumerate(sources):
-        alone = decode(stepper, [source], token_USK[:, [place]], multiple)
+        alone = decode(stepper, [source], token_USK[:, [place]])
         assert_same(alone[0], together[place])
         assert_same(shuffled[order.tolist().index(place)], together[place])
         if place in fewer:

@@ -3,9 +3,8 @@
 Their sums depend neither on padding nor on neighbours. GroupQueryAttention knows how much of its past each
 row has, adds a position right behind that, and reads nothing else; so each row's past begins at the first
 position and is padded behind. MultiHeadAttention adds up over source positions in their order, and what is
-masked comes to nothing; of a sentence's only query it adds up groups of four, so that what steps is given has
-a multiple of four positions. The engine pads sources to multiples of eight. An encoder has a single query of
-a single position alone, whose weight is 1 however it is padded.
+masked comes to nothing; but of a single query it would be another routine, which groups positions by four: so
+a spare one, all zeros, keeps it company.
 
 Shapes: S sentences, R rows, Q queries a sentence, T source positions, U positions so far, H heads, A width of
 a head, D = H · A.
@@ -29,8 +28,11 @@ def attend_to_source(
     heads: int,
 ) -> ir.Value:
     """Context [S, Q, D]; keys and values are [S, T, D] or [S, H, T, A], and the mask is int32."""
-    inputs = [queries_SQD, keys, values, None, is_inside_ST]
-    return build.op("MultiHeadAttention", inputs, queries_SQD.shape, domain=KERNELS, num_heads=heads)
+    padded = build.op("Pad", [queries_SQD, build.constant([0, 0, 0, 0, 1, 0])], mode="constant")
+    inputs = [padded, keys, values, None, is_inside_ST]
+    context = build.op("MultiHeadAttention", inputs, domain=KERNELS, num_heads=heads)
+    bounds = [build.constant([number]) for number in (0, -1, 1)]
+    return build.op("Slice", [context, *bounds], queries_SQD.shape)
 
 
 class PackedPast:

@@ -1,7 +1,5 @@
 """How far a batch's tensors are padded: few shapes, which cost less than the padding does."""
 
-# A Transformer's greedy steps in int8 add up over positions by fours. Were some left over in one batch and
-# not in another, a translation would depend on its neighbours.
 _POSITIONS = 8
 _CANDIDATES = 64
 # Below it a float product sums in another order.
