@@ -67,12 +67,6 @@ def pad_rows(ids: Sequence[Sequence[int]], pad_id: int) -> Ids:
     return padded
 
 
-def pad_sources(ids: Sequence[Sequence[int]], pad_id: int, multiple: int) -> Ids:
-    """Rows of source ids, padded on the right to a multiple of so many positions."""
-    longest = max(map(len, ids))
-    return pad_rows([*ids, [pad_id] * (-(-longest // multiple) * multiple)], pad_id)[:-1]
-
-
 def length_penalty(num_tokens: int, alpha: float) -> float:
     """What a log-probability is divided by (Wu et al. 2016, equation 14); `num_tokens` counts eos."""
     return float(((5 + num_tokens) / 6) ** alpha)

@@ -39,8 +39,6 @@ TOLERANCE = 1e-4
 """Largest difference in fp32 of a score or an attention weight."""
 TIE = 1e-5
 """Hypotheses whose scores differ by less may change places."""
-STEP_POSITIONS = 4
-"""Engines give decoder steps source positions padded to a multiple of this."""
 MAX_CANDIDATES = 4096
 """Most random candidates of a sentence: about as many as a shortlist has for a batch."""
 MAX_CANDIDATE_BYTES = 512 << 20
@@ -180,8 +178,6 @@ class ParityGate:
     def _search(self, stepper: OnnxStepper, precision: str, batches: Sequence[_Batch]) -> int | None:
         """Decodes the batches; of how many sentences the reference's best is found, where that is known."""
         num_identical = 0
-        # What one query attends to is added up as what several do where positions are a multiple of this.
-        stepper.multiple = 1 if precision == "fp32" else STEP_POSITIONS
         for batch in batches:
             found = beam_search(stepper, batch.sources, batch.decoding)
             if precision == "fp32":

@@ -12,7 +12,7 @@ import numpy as np
 import onnxruntime
 from dragoman_bundle.fusions import SLOW_FUSIONS
 from dragoman_bundle.manifest import ENCODER_GRAPH, STEP_GRAPH
-from dragoman_bundle.search import Candidates, Ids, Scores, pad_sources
+from dragoman_bundle.search import Candidates, Ids, Scores, pad_rows
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 
@@ -46,8 +46,6 @@ class OnnxStepper:
         self.bos_id = bos_id
         self.eos_id = eos_id
         self.source_pad_id = source_pad_id
-        self.multiple = 1
-        """Source positions are padded to a multiple of so many."""
         self._encoder = open_session(folder / f"{ENCODER_GRAPH}.onnx")
         self._decoder_step = open_session(folder / f"{step_graph}.onnx")
 
@@ -69,7 +67,7 @@ class OnnxStepper:
     def run_encoder(self, sources: Sequence[Sequence[int]]) -> tuple[Arrays, Context]:
         """The same with all that the graph returns beside it, by name."""
         length_S = np.array([len(source) for source in sources], np.int64)
-        source_ST = pad_sources(sources, self.source_pad_id, self.multiple)
+        source_ST = pad_rows(sources, self.source_pad_id)
         outputs = run_session(self._encoder, {"source": source_ST, "source_length": length_S})
         memory, state = (
             {name: outputs.pop(name) for name in list(outputs) if name.startswith(kind)}
