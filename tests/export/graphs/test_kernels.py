@@ -1,4 +1,4 @@
-"""Attention by kernels has the same bits alone and padded as far as the engine pads."""
+"""Attention by kernels has the same bits alone, in a beam, and padded as far as the engine pads."""
 
 from pathlib import Path
 
@@ -11,10 +11,10 @@ from dragoman_export.graphs.builder import GraphBuilder
 from dragoman_export.parity.onnx_stepper import open_session, run_session
 from dragoman_server.engine.scheduling.padding import padded_positions
 
-HEADS, HEAD_WIDTH = 8, 32
+HEADS, HEAD_WIDTH = 16, 64
 
 
-@pytest.mark.parametrize("queries", [1, 4])
+@pytest.mark.parametrize("queries", [1, 4, 5])
 def test_padding_as_the_engine_pads_changes_no_bit_of_a_context(queries: int, tmp_path: Path) -> None:
     build = GraphBuilder("attention", {}, ir.DataType.FLOAT)
     width, memory = HEADS * HEAD_WIDTH, ["S", HEADS, "T", HEAD_WIDTH]
@@ -38,5 +38,11 @@ def test_padding_as_the_engine_pads_changes_no_bit_of_a_context(queries: int, tm
             return run_session(session, given)["context"]
 
         alone = attend(padded_positions(length))
+        # A row of a beam attends as it does by itself.
+        for number in range(queries):
+            one = query[:, number : number + 1]
+            np.testing.assert_array_equal(
+                attend(padded_positions(length), one), alone[:, number : number + 1]
+            )
         for longest in (length + 1, length + 3, 41, 65, 130):
             np.testing.assert_array_equal(attend(padded_positions(longest)), alone)
