@@ -27,15 +27,23 @@ from dragoman_server.service.callers import (
 
 _AFTER = "A running server takes it in on SIGHUP."
 
-_tokens_option = click.option(
-    "--tokens",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="DRAGOMAN_SERVE_TOKENS",
-    default="tokens",
-    show_default=True,
-    show_envvar=True,
-    help="File of tokens, which `dragoman serve --tokens` reads.",
+
+def _file_option(flag: str, name: str, default: str, meaning: str) -> Callable[[Any], Any]:
+    """An option that names a file, which the server's environment variable names too."""
+    return click.option(
+        flag,
+        name,
+        type=click.Path(dir_okay=False, path_type=Path),
+        envvar="DRAGOMAN_SERVE_" + flag.removeprefix("--").replace("-", "_").upper(),
+        default=default,
+        show_default=True,
+        show_envvar=True,
+        help=meaning,
+    )
+
+
+_tokens_option = _file_option(
+    "--tokens", "path", "tokens", "File of tokens, which `dragoman serve --tokens` reads."
 )
 
 
@@ -61,15 +69,11 @@ def keys() -> None:
     metavar="LIMIT=VALUE",
     help="Limit of the caller, such as calls-per-minute=60; can be given several times.",
 )
-@click.option(
+@_file_option(
     "--caller-limits",
     "limits_path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="DRAGOMAN_SERVE_CALLER_LIMITS",
-    default="limits",
-    show_default=True,
-    show_envvar=True,
-    help="File of limits, which `dragoman serve --caller-limits` reads; --limits is written there.",
+    "limits",
+    "File of limits, which `dragoman serve --caller-limits` reads; --limits is written there.",
 )
 def add(name: str, path: Path, limits: tuple[str, ...], limits_path: Path) -> None:
     """Make a token for the caller NAME, and print it.
