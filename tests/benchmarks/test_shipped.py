@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.shipped import shipped_bundle
 
 from benchmarks.scenarios.shipped.judging import judge, read_strings, read_words
 
@@ -49,7 +50,7 @@ def test_bundles_are_measured_side_by_side(benchmark: Callable[..., Any], tmp_pa
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
     mixed = tmp_path / "mixed.txt"
-    bundle = ROOT / "models" / "de-en" / "1"
+    bundle = shipped_bundle("de-en")
     other = shutil.copytree(bundle, tmp_path / "de-en" / "1")
     ran = benchmark(
         "shipped", "--bundle", bundle, "--bundle", other, "--data", tmp_path,

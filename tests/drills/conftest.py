@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.shipped import shipped_bundle
 
 from benchmarks.servers import Server
 
-BUNDLE = Path(__file__).parents[2] / "models" / "de-en" / "1"
+BUNDLE = shipped_bundle("de-en")
 QUIET_SECONDS = 30.0
 
 

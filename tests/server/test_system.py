@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 from dragoman_bundle import open_bundle
+from tests.shipped import shipped_bundle
 
+from dragoman_server.engine.onnx import opening
 from dragoman_server.offline.system import open_bundle_system
 
 OPTIONS = {"beam_size": 3, "device": "cpu", "precision": "auto"}
-SHIPPED = str(Path(__file__).parents[2] / "models" / "de-en" / "1")
+SHIPPED = str(shipped_bundle("de-en"))
 ANY = {"source_language": None, "target_language": None}
 
 
@@ -41,8 +43,9 @@ def test_a_shortlist_that_is_not_there_is_refused(models: Path) -> None:
 @pytest.mark.parametrize("shortlist", [None, True])
 @pytest.mark.parametrize("beam_size", [1, 2])
 def test_a_shortlist_that_was_asked_for_is_not_left_out_silently(
-    beam_size: int, shortlist: bool | None
+    beam_size: int, shortlist: bool | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(opening, "GREEDY_SHORTLIST_VOCABULARY", 1_000_000)
     options = {**ANY, **OPTIONS, "beam_size": beam_size, "shortlist": shortlist}
     if shortlist and beam_size == 1:
         with pytest.raises(ValueError, match="take --beam 2 or more"), open_bundle_system(SHIPPED, **options):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from dragoman_bundle.bundle import Bundle, open_bundle
+from tests.shipped import shipped_bundle
 
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
@@ -73,7 +74,7 @@ def test_a_translation_does_not_depend_on_its_neighbours(
 
 @pytest.mark.parametrize("use_shortlist", [pytest.param(False, marks=pytest.mark.long), True])
 def test_nor_does_that_of_the_shipped_model(lines: list[str], use_shortlist: bool) -> None:
-    bundle = open_bundle(Path("models/de-en/1"))
+    bundle = open_bundle(shipped_bundle("de-en"))
     decoder = open_decoder(
         bundle, DecoderOptions(device="cpu", precision="int8", use_shortlist=use_shortlist)
     )

@@ -12,6 +12,7 @@ import pytest
 from dragoman_bundle.bundle import Bundle, open_bundle
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.engine.tiny_graphs import EOS, VOCABULARY, tiny_bundle
+from tests.shipped import shipped_bundle
 
 from dragoman_server.engine.errors import (
     DecoderError,
@@ -153,9 +154,7 @@ def resident_kib() -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_what_a_large_batch_took_is_given_back_and_decoding_stays_the_same() -> None:
-    decoder = open_decoder(
-        open_bundle(Path(__file__).parents[3] / "models" / "de-en" / "1"), DecoderOptions(device="cpu")
-    )
+    decoder = open_decoder(open_bundle(shipped_bundle("de-en")), DecoderOptions(device="cpu"))
     options = SearchOptions(beam_size=5, num_hypotheses=1, length_penalty=1.0, max_output_tokens=3)
     many = [Sentence(source=(7,) * 99, options=options)] * 64
     one = [Sentence(source=(5, 6, 7), options=options)]

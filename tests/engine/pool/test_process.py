@@ -17,6 +17,7 @@ from dragoman_bundle.bundle import open_bundle
 from tests.engine import openers
 from tests.engine.house import Recorder, pool_over, sentence
 from tests.engine.table_decoder import TableDecoder
+from tests.shipped import shipped_bundle
 
 from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import (
@@ -97,7 +98,7 @@ def test_every_sentence_gets_the_answer_that_a_thread_gives(recorder: Recorder) 
 
 
 def test_real_graphs_give_the_same_numbers_there() -> None:
-    bundle = open_bundle(ROOT / "models/de-en/1")
+    bundle = open_bundle(shipped_bundle("de-en"))
     decoder, limits = open_decoder(bundle, DecoderOptions(device="cpu")), EngineLimits(max_rows=40)
     elsewhere = EnginePool(
         [EngineProcess(opener(bundle.graphs, decoder.options), limits=limits)], Admission.to(decoder, limits)

@@ -3,11 +3,11 @@
 import functools
 import random
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from dragoman_bundle import Bundle, open_bundle
+from tests.shipped import shipped_bundle
 
 from dragoman_server.engine import FinishReason, Hypothesis, Sentence, SentenceResult
 from dragoman_server.text.mapped import Span
@@ -25,7 +25,7 @@ MAX_ROUNDS = 3
 @functools.cache
 def shipped(direction: str = "de-en") -> Bundle:
     """A shipped bundle, for its tokenizers."""
-    return open_bundle(Path(__file__).parents[3] / "models" / direction / "1")
+    return open_bundle(shipped_bundle(direction))
 
 
 def translated(
@@ -52,7 +52,9 @@ def _result(sentence: Sentence, bundle: Bundle, answer: Answer) -> SentenceResul
     attention: npt.NDArray[np.float32] | None = None
     if sentence.return_attention:
         if tokens == sentence.source[:-1]:
-            attention = np.eye(len(sentence.source), dtype=np.float32)
+            # A step may attend where the token that it reads is from.
+            of_input = int(bundle.manifest.attention_of_input)
+            attention = np.eye(len(tokens) + 1, len(sentence.source), -of_input, dtype=np.float32)
         else:
             generator = np.random.default_rng(len(shown))
             attention = generator.random((len(tokens) + 1, len(sentence.source)), dtype=np.float32)

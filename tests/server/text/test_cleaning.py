@@ -3,12 +3,12 @@
 import sys
 import unicodedata
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from dragoman_bundle import Bundle, open_bundle
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shipped import shipped_bundle
 
 from dragoman_server.text.cut.fit import UnitTooLongError
 from dragoman_server.text.options import LengthPolicy, TranslationOptions
@@ -16,7 +16,7 @@ from dragoman_server.text.passage import Passage
 from dragoman_server.text.read.clean import clean, for_tokenizer
 from dragoman_server.text.stages import prepare
 
-SHIPPED = Path(__file__).parents[3] / "models" / "de-en" / "1"
+SHIPPED = shipped_bundle("de-en")
 HIDDEN = [
     *"\0\x01\x1b\x7f\u00ad\u034f\u061c\u115f\u17b4\u180b\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c",
     *"\u202d\u202e\u2060\u2061\u2064\u2066\u2067\u2068\u2069\u206a\u3164\ufe00\ufe0e\ufe0f\ufeff\uffa0",
