@@ -5,7 +5,7 @@ import pytest
 import torch
 from tests.training.toy_pairs import TARGETS, toy_model, toy_tokenizer
 
-from dragoman_training.classics.study.examination import sharpness_of
+from dragoman_training.classics.study import sharpness_of
 from dragoman_training.decoding.forced_attention import ForcedAttention, attention_along
 from dragoman_training.models import BahdanauConfig, LuongConfig, ModelConfig, TransformerConfig
 

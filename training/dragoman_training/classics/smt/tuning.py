@@ -9,7 +9,6 @@ BLEU: matching n-grams of 1 to 4 words, all n-grams, words of the translation, w
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
@@ -17,9 +16,6 @@ from numpy.typing import NDArray
 
 from dragoman_training.classics.smt.decoder import Weights
 from dragoman_training.classics.smt.system import Say, System
-
-if TYPE_CHECKING:
-    from sacrebleu.metrics.bleu import BLEU
 
 Numbers = NDArray[np.float64]
 Counts = NDArray[np.float64]
@@ -35,11 +31,11 @@ MIN_CHANGE = 0.01
 NUM_SAMPLES = 1000
 
 
-def count_matches(translations: Sequence[str], reference: str, metric: "BLEU | None" = None) -> Counts:
-    """sacreBLEU's counts of each translation; without a metric, of cased words by its 13a. [K, 10]"""
+def count_matches(translations: Sequence[str], reference: str) -> Counts:
+    """sacreBLEU's counts of each translation, of cased words by its 13a. [K, 10]"""
     from sacrebleu.metrics.bleu import BLEU
 
-    metric = metric or BLEU(effective_order=True)
+    metric = BLEU(effective_order=True)
     scores = [metric.sentence_score(translation, [reference]) for translation in translations]
     rows = [[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores]
     return np.array(rows, np.float64).reshape(-1, 2 * ORDER + 2)

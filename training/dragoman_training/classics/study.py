@@ -1,28 +1,35 @@
-"""One checkpoint examined: it translates the test set, and says where it looked.
+"""What trained models do with one test set: how they translate it, and where each looks while it does.
 
 What is found are plain values that outlive the model.
+
+Shapes: U target pieces, T source pieces.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import sacrebleu
 import torch
 from numpy.typing import NDArray
 
 from dragoman_training.alignment.head import ChosenHead, choose_head
-from dragoman_training.checkpoint import Checkpoint, load_checkpoint
-from dragoman_training.classics.study.inputs import StudySet, num_words
-from dragoman_training.classics.study.scores import Scorer
+from dragoman_training.checkpoint import Checkpoint, load_checkpoint, read_checkpoint
+from dragoman_training.data.files import read_pairs
 from dragoman_training.data.training_corpus import TrainingCorpusError, read_training_corpus
 from dragoman_training.decoding.forced_attention import ForcedAttention, attention_along, has_attention
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import BahdanauConfig, Luong, LuongConfig, Transformer
 from dragoman_training.recipe.settings import Recipe
+from dragoman_training.run.validation import bleu_tokenizer
 
+JOIN = 4
+"""Consecutive sentences of which a long one is made."""
+BUCKET_WORDS, BUCKET_SENTENCES = 5, 30
+"""Source lengths in a bucket, and its fewest sentences: with fewer it is one with its neighbour."""
 BLOCK_SENTENCES = 64
 """Sentences translated at once: the step of the progress bar."""
 NO_LIMIT = 100_000
@@ -30,6 +37,139 @@ NO_LIMIT = 100_000
 
 Report = Callable[[int], None]
 """Called with the number of sentences that are done."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudySet:
+    """What every model of the study translates."""
+
+    sources: tuple[str, ...]
+    """The test set's own sentences, and behind them long ones, each of several of these joined."""
+    references: tuple[str, ...]
+    """Their translations, joined alike."""
+    num_sentences: int
+    """How many are the test set's own."""
+    examples: tuple[int, ...]
+    """Places of the sentences that heat maps are drawn of."""
+
+    @property
+    def own(self) -> range:
+        """Places of the test set's own sentences."""
+        return range(self.num_sentences)
+
+
+class Bucket(NamedTuple):
+    """Sentences whose sources are about as long."""
+
+    label: str
+    """Their words."""
+    numbers: Sequence[int]
+    """Their places in the test set, ascending."""
+
+
+def read_study_set(source: Path, reference: Path, sentences: str | None) -> StudySet:
+    """The test set, its examples, and sentences joined of JOIN consecutive ones.
+
+    Raises ValueError for files that don't fit, or lines not in them.
+    """
+    pairs = list(read_pairs(source, reference))
+    for number, pair in enumerate(pairs, start=1):
+        for path, line in zip((source, reference), pair, strict=True):
+            if not line.strip():
+                raise ValueError(f"{path}, line {number}: is empty; leave the pair out")
+    if not pairs:
+        raise ValueError(f"{source} is empty")
+    sources, references = zip(*pairs, strict=True)
+    if sentences is None:
+        by_length = sorted(range(len(sources)), key=lambda number: _num_words(sources[number]))
+        examples = dict.fromkeys(by_length[len(sources) * share // 100] for share in (20, 50, 80))
+    else:
+        examples = dict.fromkeys(_line(text, len(sources)) - 1 for text in sentences.split(","))
+    return StudySet(
+        sources=(*sources, *_joined(sources)),
+        references=(*references, *_joined(references)),
+        num_sentences=len(sources),
+        examples=tuple(examples),
+    )
+
+
+def _joined(sentences: Sequence[str]) -> list[str]:
+    """Each JOIN consecutive sentences as one; what is left over at the end is in none.
+
+    Commas and small letters stand where one ends and the next begins: after a full stop a model that has
+    learnt from single sentences would end its translation.
+    """
+    result = []
+    for end in range(JOIN, len(sentences) + 1, JOIN):
+        first, *following = sentences[end - JOIN : end]
+        *beginning, last = [first, *(other[:1].lower() + other[1:] for other in following)]
+        result.append(", ".join([*(sentence.rstrip(" .!?") for sentence in beginning), last]))
+    return result
+
+
+def _num_words(sentence: str) -> int:
+    """Words of a sentence: what white space separates. The same for every model, whatever its pieces."""
+    return len(sentence.split())
+
+
+def _line(text: str, num_lines: int) -> int:
+    if not text.strip().isdecimal() or not 1 <= int(text) <= num_lines:
+        raise ValueError(f'--sentences has "{text}", but must be lines from 1 to {num_lines}, such as 3,17')
+    return int(text)
+
+
+def cut_buckets(test_set: StudySet) -> list[Bucket]:
+    """Buckets of BUCKET_WORDS lengths each, such as 1 to 5, 6 to 10, ..., and then that of joined sentences.
+
+    Each of the test set's own is in exactly one. A bucket of fewer than BUCKET_SENTENCES is merged with the
+    next longer one, the last with the one before it.
+    """
+    by_length: dict[int, list[int]] = {}
+    for number in test_set.own:
+        by_length.setdefault((_num_words(test_set.sources[number]) - 1) // BUCKET_WORDS, []).append(number)
+    groups: list[list[int]] = []
+    for length in sorted(by_length):
+        if groups and len(groups[-1]) < BUCKET_SENTENCES:
+            groups[-1] += by_length[length]
+        else:
+            groups.append(by_length[length])
+    if len(groups) > 1 and len(groups[-1]) < BUCKET_SENTENCES:
+        groups[-2:] = [groups[-2] + groups[-1]]
+    buckets = [Bucket(_label(test_set, group), sorted(group)) for group in groups]
+    joined = range(test_set.num_sentences, len(test_set.sources))
+    return [*buckets, *([Bucket(f"{_label(test_set, joined)}, joined", joined)] if joined else [])]
+
+
+def _label(test_set: StudySet, numbers: Sequence[int]) -> str:
+    lengths = [_num_words(test_set.sources[number]) for number in numbers]
+    least, most = min(lengths), max(lengths)
+    return f"{least}" if least == most else f"{least} to {most}"
+
+
+def labelled_checkpoints(checkpoints: tuple[str, ...]) -> dict[str, Path]:
+    """Labels and files. Raises ValueError where two models have one label, or a file is not there."""
+    labelled: dict[str, Path] = {}
+    directions: dict[str, Path] = {}
+    for argument in checkpoints:
+        label, equals, name = argument.partition("=")
+        path = Path(name) if equals and not Path(argument).exists() else Path(argument)
+        _, recipe, _ = read_checkpoint(path)
+        if not recipe.data.has_source:
+            raise ValueError(f"{path} is a language model and translates nothing: leave it out")
+        if path == Path(argument):
+            label = recipe.name
+        if label in labelled:
+            raise ValueError(
+                f'two models are called "{label}", {labelled[label]} and {path}: give LABEL={path}'
+            )
+        labelled[label] = path
+        directions[recipe.data.direction] = path
+    if len(directions) > 1:
+        (first, one), (second, other), *_ = directions.items()
+        raise ValueError(
+            f"{one} translates {first}, but {other} {second}: a study is of one pair of languages"
+        )
+    return labelled
 
 
 class Example(NamedTuple):
@@ -64,23 +204,16 @@ class Centres:
     """Pieces of its source, the end included."""
     predicted: NDArray[np.float32]
     """Centre of the window."""
-    reach: int
-    """Positions of the window to either side."""
     witness: str | None = None
     """The model whose attention the predictions are compared with; None where the study has none."""
     most_looked_at: NDArray[np.float32] | None = None
     """The source position with the witness's largest weight, of every target piece."""
 
-    @property
-    def monotonic(self) -> NDArray[np.float32]:
-        """The centres that local-m would take (Luong et al. 2015, section 3.2)."""
-        return np.minimum(self.target_position, self.source_length)
-
-    def at_words(self, *values: NDArray[np.float32]) -> list[NDArray[np.float32]]:
-        """Where the witness looks and the values given, but of pieces for which it looks at the end."""
+    def at_words(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Where the witness looks and what is predicted, but of pieces for which it looks at the end."""
         assert self.most_looked_at is not None
-        at_words = self.most_looked_at < self.source_length
-        return [each[at_words] for each in (self.most_looked_at, *values)]
+        is_word = self.most_looked_at < self.source_length
+        return self.most_looked_at[is_word], self.predicted[is_word]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,16 +229,10 @@ class Findings:
     num_parameters: int
     vocabularies: tuple[bytes, bytes]
     """The source's tokenizer and the target's: perplexities are comparable where that is the same."""
-    longest_trained: int | None
-    """Words of the longest source that it was trained on; None where that can't be known."""
     tokens: tuple[tuple[int, ...], ...]
     """Its translations of the test set, in its order, as ids without eos."""
     translations: tuple[str, ...]
     """The same as text."""
-    cased: Scorer
-    """BLEU of its parts."""
-    lower_cased: Scorer
-    """The same without case."""
     head: ChosenHead | None
     """Of which head its attention is; None but of a Transformer."""
     sharpness: Sharpness | None
@@ -115,6 +242,13 @@ class Findings:
     examples: tuple[Example, ...]
     """The sentences of the heat maps."""
 
+    def bleu(self, test_set: StudySet, numbers: Iterable[int]) -> float:
+        """The BLEU of some sentences, by characters or words as validation has it."""
+        pairs = [(self.translations[number], test_set.references[number]) for number in numbers]
+        translations, references = zip(*pairs, strict=True)
+        words = bleu_tokenizer(self.recipe.data.target_language)
+        return sacrebleu.corpus_bleu(translations, [references], tokenize=words).score
+
 
 def examine(
     label: str,
@@ -122,7 +256,6 @@ def examine(
     test_set: StudySet,
     *,
     beam_size: int,
-    length_penalty: float,
     recipe_folder: Path | None,
     device: torch.device,
     report: Report,
@@ -138,13 +271,13 @@ def examine(
         checkpoint.source_tokenizer,
         checkpoint.target_tokenizer,
     )
-    head, longest_trained = _from_training(checkpoint, recipe_folder)
+    head = _choose_head(checkpoint, recipe_folder)
     if isinstance(model, Transformer) and head is not None:
         model.alignment_head = head.head
     decoding = dataclasses.replace(
         checkpoint.recipe.decoding,
         beam_size=beam_size,
-        length_penalty=length_penalty,
+        length_penalty=1.0,
         max_source_tokens=NO_LIMIT,
         max_output_tokens=NO_LIMIT,
     )
@@ -160,22 +293,12 @@ def examine(
         tokens |= dict(zip(numbers, (hypothesis.tokens for hypothesis in hypotheses), strict=True))
         own = [number for number in numbers if number in test_set.own]
         if attends and own:
-            forced = attention_along_tokens(checkpoint, [sources[n] for n in own], [tokens[n] for n in own])
+            forced = _attention_along(checkpoint, [sources[n] for n in own], [tokens[n] for n in own])
             attentions |= dict(zip(own, forced, strict=True))
         report(len(tokens))
     if head is not None and head.of_input:
         attentions = {number: _of_read(attention) for number, attention in attentions.items()}
     in_order = [attentions[number] for number in sorted(attentions)]
-    translations = tuple(target.decode(tokens[number]).text for number in range(len(sources)))
-    cased, lower_cased = (
-        Scorer(
-            translations,
-            test_set.references,
-            lowercase=lowercase,
-            target_language=checkpoint.recipe.data.target_language,
-        )
-        for lowercase in (False, True)
-    )
 
     def example(number: int) -> Example:
         attention = attentions[number]
@@ -188,19 +311,16 @@ def examine(
         progress=checkpoint.progress,
         num_parameters=sum(parameter.numel() for parameter in model.parameters()),
         vocabularies=(source.model, target.model),
-        longest_trained=longest_trained,
         tokens=tuple(tokens[number] for number in range(len(sources))),
-        translations=translations,
-        cased=cased,
-        lower_cased=lower_cased,
+        translations=tuple(target.decode(tokens[number]).text for number in range(len(sources))),
         head=head,
         sharpness=sharpness_of(in_order) if attends else None,
-        centres=centres_of(in_order, model.config.window) if isinstance(model, Luong) else None,
+        centres=centres_of(in_order) if isinstance(model, Luong) else None,
         examples=tuple(map(example, test_set.examples)) if attends else (),
     )
 
 
-def attention_along_tokens(
+def _attention_along(
     checkpoint: Checkpoint, sources: Sequence[Sequence[int]], tokens: Sequence[Sequence[int]]
 ) -> list[ForcedAttention]:
     """Where the model looks saying given translations and their ends; sources are ids with eos."""
@@ -219,26 +339,18 @@ def _of_read(attention: ForcedAttention) -> ForcedAttention:
     return dataclasses.replace(attention, weights_UT=attention.weights_UT[len(attention.weights_UT) > 1 :])
 
 
-def _from_training(
-    checkpoint: Checkpoint, recipe_folder: Path | None
-) -> tuple[ChosenHead | None, int | None]:
-    """A Transformer's alignment head, and the words of the longest source that the model was trained on.
-
-    The second is None where it can't be known.
-    """
-    model, recipe = checkpoint.model, checkpoint.recipe
-    is_transformer = isinstance(model, Transformer)
+def _choose_head(checkpoint: Checkpoint, recipe_folder: Path | None) -> ChosenHead | None:
+    """A Transformer's alignment head."""
+    model = checkpoint.model
+    if not isinstance(model, Transformer):
+        return None
     try:
         corpus = read_training_corpus(checkpoint, recipe_folder)
     except TrainingCorpusError as error:
-        reason = f"the last layer's mean, since {error}"
-        return ChosenHead(head=None, of_input=False, reason=reason) if is_transformer else None, None
-    head = None
-    if isinstance(model, Transformer):
-        limit = recipe.decoding.max_source_tokens - 1  # Its end is a token too.
-        tokenizers = checkpoint.source_tokenizer, checkpoint.target_tokenizer
-        head = choose_head(model, *tokenizers, corpus, max_tokens=limit)
-    return head, None if recipe.training.start_from else max(map(num_words, corpus.sources))
+        return ChosenHead(head=None, of_input=False, reason=f"the last layer's mean, since {error}")
+    limit = checkpoint.recipe.decoding.max_source_tokens - 1  # Its end is a token too.
+    tokenizers = checkpoint.source_tokenizer, checkpoint.target_tokenizer
+    return choose_head(model, *tokenizers, corpus, max_tokens=limit)
 
 
 def sharpness_of(attentions: Sequence[ForcedAttention]) -> Sharpness:
@@ -253,7 +365,7 @@ def sharpness_of(attentions: Sequence[ForcedAttention]) -> Sharpness:
     return Sharpness(*(float(np.concatenate(values).mean()) for values in zip(*rows, strict=True)))
 
 
-def centres_of(attentions: Sequence[ForcedAttention], reach: int) -> Centres | None:
+def centres_of(attentions: Sequence[ForcedAttention]) -> Centres | None:
     """All predictions of a local-p model but those of ends, which come from no word; None of another."""
     rows = [
         (np.arange(1, len(centre_U)), np.full(len(centre_U) - 1, each.weights_UT.shape[1]), centre_U[:-1])
@@ -265,7 +377,7 @@ def centres_of(attentions: Sequence[ForcedAttention], reach: int) -> Centres | N
     target, length, predicted = (
         np.concatenate(column).astype(np.float32) for column in zip(*rows, strict=True)
     )
-    return Centres(target_position=target, source_length=length, predicted=predicted, reach=reach)
+    return Centres(target_position=target, source_length=length, predicted=predicted)
 
 
 def find_witness(local_p: Findings, findings: Sequence[Findings], test_set: StudySet) -> Findings | None:
@@ -280,7 +392,7 @@ def find_witness(local_p: Findings, findings: Sequence[Findings], test_set: Stud
         and (isinstance(config, BahdanauConfig) or config.attention == "global")
         and finding.vocabularies == local_p.vocabularies
     ]
-    return max(fitting, key=lambda finding: finding.cased.bleu(test_set.own), default=None)
+    return max(fitting, key=lambda finding: finding.bleu(test_set, test_set.own), default=None)
 
 
 def with_witness(
@@ -298,8 +410,9 @@ def with_witness(
     for start in range(0, len(test_set.own), BLOCK_SENTENCES):
         numbers = test_set.own[start : start + BLOCK_SENTENCES]
         own = [sources[n] for n in numbers], [local_p.tokens[n] for n in numbers]
-        attentions = attention_along_tokens(checkpoint, *own)
-        most += [attention.weights_UT[:-1].argmax(axis=1) + 1 for attention in attentions]
+        most += [
+            attention.weights_UT[:-1].argmax(axis=1) + 1 for attention in _attention_along(checkpoint, *own)
+        ]
         report(start + len(numbers))
     assert local_p.centres is not None
     most_looked_at = np.concatenate(most).astype(np.float32)

@@ -1,6 +1,6 @@
-"""Figures, the same bytes for the same numbers: BLEU by length, heat maps, windows, training curves.
+"""The page of a study, in Markdown with its pictures. Every number comes from the findings.
 
-Shapes: U target pieces, T source pieces.
+The same findings give the same bytes. Shapes: U target pieces, T source pieces.
 """
 
 import math
@@ -12,57 +12,133 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatter
 
 from dragoman_training.classics.figures import COLOURS, SHADES, drawn
-from dragoman_training.classics.study.examination import Centres, Example, Findings
-from dragoman_training.classics.study.inputs import Bucket, StudySet
-from dragoman_training.classics.study.page import FigureLinks
+from dragoman_training.classics.study import Bucket, Centres, Example, Findings, StudySet
+from dragoman_training.markdown import code, table
+from dragoman_training.run.validation import show_perplexity
 
 MARKERS = ("o", "s", "^", "D", "v", "X", "P", "*")
 LINES = ("-", "--", "-.", ":")
 CELL_INCHES = 0.2
 LABEL_INCHES = 0.95
 MAX_COLUMNS = 3
+SETTING = """\
+Translated by each model in PyTorch. BLEU is sacreBLEU's; joined sentences are consecutive ones with commas \
+between them."""
+PICTURES = """\
+In the pictures rows are target pieces, columns source pieces, black is a weight of 1; a cross is where \
+local-p put the middle of its window."""
+CENTRES = """\
+The middle of its window (Luong et al. 2015, equation 9), for every target piece but ends. Darker is more \
+pieces, on a logarithmic scale. The dotted line is where both positions are the same; on the left that is \
+what local-m would take. On the right is what another model looks at that says the same translations."""
 
 
-def draw_figures(
-    findings: Sequence[Findings], test_set: StudySet, buckets: Sequence[Bucket], page: Path
-) -> FigureLinks:
-    """All figures of a page, in the folder `figures` beside it, as PAGE-NAME.svg and .png."""
-
-    def link(name: str) -> str:
-        return f"figures/{page.stem}-{name}"
+def write_page(
+    path: Path, findings: Sequence[Findings], test_set: StudySet, buckets: Sequence[Bucket]
+) -> None:
+    """The page at `path`, and its figures in the folder `figures` beside it, as PAGE-NAME.svg and .png."""
 
     def place(name: str) -> Path:
-        return page.parent / link(name)
+        return path.parent / "figures" / f"{path.stem}-{name}"
 
-    plot_lengths(findings, buckets, place("lengths.svg"))
-    plot_training(findings, place("training.svg"))
-    attentive = [finding for finding in findings if finding.examples]
-    heat_maps = [f"sentence-{number + 1}.png" for number in test_set.examples if attentive]
-    for rank, name in enumerate(heat_maps):
-        plot_heat_maps([(finding.label, finding.examples[rank]) for finding in attentive], place(name))
+    def link(what: str, name: str) -> str:
+        return f"![{what}](figures/{place(name).name})"
+
+    scores = {
+        finding.label: [finding.bleu(test_set, bucket.numbers) for bucket in buckets] for finding in findings
+    }
+    plot_lengths(scores, buckets, place("lengths.svg"))
+    sections = [
+        "# What attention does",
+        f"{len(test_set.own):,} sentences, {findings[0].recipe.data.direction}. {SETTING}",
+        link("BLEU by words of the source, a line a model", "lengths.svg"),
+        _scores(findings, test_set, buckets, scores),
+        "## Where they look",
+    ]
+    attentive = [finding for finding in findings if finding.sharpness is not None]
+    if attentive:
+        rows = [
+            [code(finding.label), *(f"{number:.2f}" for number in finding.sharpness)]
+            for finding in attentive
+            if finding.sharpness is not None
+        ]
+        header = ["model", "largest weight", "entropy in bits", "on the sentence's end", "all weights"]
+        sections += [
+            "Means over all target pieces of the test set, along each model's own translations.",
+            *(f"{code(finding.label)}: {finding.head.reason}." for finding in attentive if finding.head),
+            table(header, rows),
+            PICTURES,
+        ]
+    for rank, number in enumerate(test_set.examples):
+        said = (f"- {code(finding.label)}: {code(finding.translations[number])}" for finding in findings)
+        sections += [
+            f"### Sentence {number + 1}",
+            f"Source: {code(test_set.sources[number])}  \nReference: {code(test_set.references[number])}",
+            "\n".join(said),
+        ]
+        if attentive:
+            name = f"sentence-{number + 1}.png"
+            plot_heat_maps([(finding.label, finding.examples[rank]) for finding in attentive], place(name))
+            sections.append(link(f"Attention of each model in sentence {number + 1}", name))
     predicted = [(finding.label, finding.centres) for finding in findings if finding.centres is not None]
     if predicted:
         plot_centres(predicted, place("local-p.png"))
-    return FigureLinks(
-        lengths=link("lengths.svg"),
-        training=link("training.svg"),
-        heat_maps=tuple(map(link, heat_maps)),
-        centres=link("local-p.png") if predicted else None,
-    )
+        sections += [
+            "## What local-p predicts",
+            CENTRES,
+            link("Predicted centre by target position, and by what another model looks at", "local-p.png"),
+        ]
+    plot_training(findings, place("training.svg"))
+    sections += [
+        "## Training curves",
+        link("Validation BLEU and perplexity by minutes and by steps", "training.svg"),
+        _training(findings),
+    ]
+    path.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
 
 
-def plot_lengths(findings: Sequence[Findings], buckets: Sequence[Bucket], path: Path) -> None:
+def _scores(
+    findings: Sequence[Findings],
+    test_set: StudySet,
+    buckets: Sequence[Bucket],
+    scores: dict[str, list[float]],
+) -> str:
+    header = ["model", "family", "parameters", "BLEU", *(f"{bucket.label} words" for bucket in buckets)]
+    rows = [
+        ["*sentences*", "", "", *(f"*{len(each)}*" for each in (test_set.own, *(b.numbers for b in buckets)))]
+    ]
+    for finding in findings:
+        cells = [finding.bleu(test_set, test_set.own), *scores[finding.label]]
+        family, size = finding.recipe.model.family, f"{finding.num_parameters:,}"
+        rows.append([code(finding.label), family, size, *(f"{bleu:.1f}" for bleu in cells)])
+    return table(header, rows, words=2)
+
+
+def _training(findings: Sequence[Findings]) -> str:
+    rows = []
+    for finding in findings:
+        progress, validations = finding.progress, finding.progress["validations"]
+        best = max(validations, key=lambda validation: validation["bleu"], default=None)
+        quality = [f"{best['bleu']:.1f}", show_perplexity(best["perplexity"])] if best else ["none", "none"]
+        minutes = f"{progress['seconds'] / 60:.0f}"
+        rows.append([code(finding.label), f"{len(validations)}", f"{progress['step']:,}", minutes, *quality])
+    is_same = len({finding.vocabularies[1] for finding in findings}) == 1
+    comparable = "" if is_same else "\n\nPerplexities of different vocabularies are not comparable."
+    header = ["model", "validations", "steps", "minutes", "best BLEU", "its perplexity"]
+    return table(header, rows) + comparable
+
+
+def plot_lengths(scores: dict[str, list[float]], buckets: Sequence[Bucket], path: Path) -> None:
     """BLEU of each bucket, one line per model; joined sentences stand behind a dotted line."""
     with drawn(path, (7.5, 4.2)) as figure:
         axes = figure.add_subplot()
         places = list(range(len(buckets)))
-        for number, finding in enumerate(findings):
-            bleu = [finding.cased.bleu(bucket.numbers) for bucket in buckets]
-            _line(axes, places, bleu, number, finding.label)
+        for number, (label, bleu) in enumerate(scores.items()):
+            _line(axes, places, bleu, number, label)
         labels = [bucket.label.replace(", ", "\n") for bucket in buckets]
         counts = [f"({len(bucket.numbers)})" for bucket in buckets]
         axes.set_xticks(places, [f"{label}\n{count}" for label, count in zip(labels, counts, strict=True)])
-        if buckets[-1].joined:
+        if buckets[-1].label.endswith("joined"):
             axes.axvline(len(buckets) - 1.5, color="#7F7F7F", linestyle=":", linewidth=1)
         axes.set_xlabel("words of the source (sentences)")
         axes.set_ylabel("BLEU")
@@ -148,7 +224,7 @@ def plot_centres(labelled: Sequence[tuple[str, Centres]], path: Path) -> None:
                 right.set_visible(False)
             else:
                 name = f"source position that {centres.witness} looks at most"
-                panel.append((right, *centres.at_words(centres.predicted), name))
+                panel.append((right, *centres.at_words(), name))
             bins = np.append(edges, longest + 1) - 0.5, edges
             for axes, across, up, name in panel:
                 axes.hist2d(across, up, bins=bins, cmap=SHADES, norm="log", rasterized=True)
