@@ -11,11 +11,10 @@ from tests.training.toy_pairs import toy_tokenizer
 
 from dragoman_training.checkpoint import load_checkpoint
 from dragoman_training.cli import train
-from dragoman_training.data.batch_plan import draw_pairs
+from dragoman_training.data.batch_plan import draw_pairs, shuffler_of
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.data.pair_filter import filtered, reasons_to_leave_out
-from dragoman_training.data.shuffle import Shuffler
 from dragoman_training.data.tokenized_corpus import show_left_out
 from dragoman_training.data.tokenizing import tokenize
 from dragoman_training.models import LanguageModelConfig
@@ -66,14 +65,14 @@ def test_of_equal_pairs_the_first_is_used() -> None:
 
 def test_pairs_come_as_often_as_their_weight_says() -> None:
     shares = [(100, 1.0), (1000, 0.25), (10, 2.5)]
-    epochs = [Counter(draw_pairs(shares, Shuffler(seed)).tolist()) for seed in (1, 2)]
+    epochs = [Counter(draw_pairs(shares, shuffler_of(seed)).tolist()) for seed in (1, 2)]
     for epoch in epochs:
         assert [epoch[number] for number in range(100)] == [1] * 100
         assert sum(epoch[number] for number in range(100, 1100)) == 250
         assert max(epoch[number] for number in range(100, 1100)) == 1
         assert sorted(epoch[number] for number in range(1100, 1110)) == [2] * 5 + [3] * 5
     assert epochs[0] != epochs[1]
-    assert draw_pairs(shares, Shuffler(1)).tolist() == draw_pairs(shares, Shuffler(1)).tolist()
+    assert draw_pairs(shares, shuffler_of(1)).tolist() == draw_pairs(shares, shuffler_of(1)).tolist()
 
 
 def test_validation_pairs_among_many_are_counted() -> None:

@@ -9,8 +9,16 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman_training.data.shuffle import Shuffler
 from dragoman_training.data.token_ids import Numbers
+
+Shuffler = np.random.RandomState
+"""NumPy's frozen generator: a seed gives the same order in every version, which resumed runs rest on."""
+
+
+def shuffler_of(seed: int) -> Shuffler:
+    """The shuffler of a seed of any size."""
+    return Shuffler(np.random.MT19937(seed))
+
 
 
 class BatchPlan(Sequence[list[int]]):

@@ -12,9 +12,8 @@ import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from torch import Tensor
 
-from dragoman_training.data.batch_plan import BatchPlan, draw_pairs, plan_batches
+from dragoman_training.data.batch_plan import BatchPlan, draw_pairs, plan_batches, shuffler_of
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.data.shuffle import Shuffler
 from dragoman_training.data.subword_sampler import SubwordSampler
 from dragoman_training.data.token_ids import Learn, TokenIds, flatten, joined, link_blocks
 from dragoman_training.data.tokenized_corpus import TokenizedCorpus, count_seen
@@ -147,7 +146,7 @@ class Pairs:
         lengths, and all pairs.
         """
         source_length_P, target_length_P = (side.length_S for side in self._sides)
-        shuffler = None if seed is None else Shuffler(seed)
+        shuffler = None if seed is None else shuffler_of(seed)
         shares = self.corpus.shares
         numbers_N = None
         if shuffler and any(share.weight != 1 for share in shares):
