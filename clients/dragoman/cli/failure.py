@@ -44,16 +44,11 @@ def missing_extra(feature: str, entry_point: EntryPoint, error: ModuleNotFoundEr
     name = error.name or ""
     if not entry_point.extras or (name.startswith("dragoman") and "." in name):
         raise error
-    return not_installed(feature, name, *entry_point.extras)
-
-
-def not_installed(feature: str, module: str, *extras: str) -> click.ClickException:
-    """How to install the extras that something needs, of which a module is missing."""
     command = f"{sys.executable} -m pip install --constraint constraints.txt --editable"
     return click.ClickException(
-        f"{feature} needs {module}, which is not installed. In the source checkout run `make install`, "
+        f"{feature} needs {name}, which is not installed. In the source checkout run `make install`, "
         "or just\n"
-        f"{command} '.[{','.join(map(_suitable, extras))}]'"
+        f"{command} '.[{','.join(map(_suitable, entry_point.extras))}]'"
     )
 
 

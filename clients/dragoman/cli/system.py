@@ -1,11 +1,11 @@
-"""The systems that `dragoman evaluate` measures, and those that `dragoman align-texts` links words with.
+"""The systems that `dragoman evaluate` measures.
 
 One asks a server. Those of other packages register as entry points: of the group `dragoman.systems`
 functions like `open_server`, which open anything that translates lines; of `dragoman.language_models`
-functions like `OpenLanguageModel`, and of `dragoman.aligners` functions like `OpenAligner`.
+functions like `OpenLanguageModel`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, replace
 from importlib.metadata import entry_points
@@ -16,7 +16,6 @@ from dragoman.cli.options import open_client
 from dragoman.client import Client
 from dragoman.messages import TEXTS_PER_MESSAGE
 from dragoman.settings import Settings
-from dragoman.translation import Alignment
 
 
 class System(Protocol):
@@ -151,51 +150,3 @@ def open_language_model(location: str, *, device: str) -> AbstractContextManager
     except ModuleNotFoundError as error:
         raise missing_extra("--checkpoint", entry_point, error) from error
     return opener(location, device=device)
-
-
-class Link(Protocol):
-    """A link between two words, as half-open code point ranges."""
-
-    @property
-    def source(self) -> tuple[int, int]: ...
-
-    @property
-    def target(self) -> tuple[int, int]: ...
-
-    @property
-    def weight(self) -> float: ...
-
-
-class Aligner(Protocol):
-    """Links the words of a text and of its translation."""
-
-    def __call__(self, text: str, translation: str, max_words: int) -> Sequence[Link]:
-        """By target word and falling weight. Raises ValueError for texts that belong the other way round, or
-        with more words on a side of what is linked at once.
-        """
-
-
-class OpenAligner(Protocol):
-    """Opens a folder. Raises ValueError where it holds no aligner."""
-
-    def __call__(self, location: str) -> Aligner: ...
-
-
-def align_by_folder(location: str, text: str, translation: str, *, max_words: int) -> tuple[Alignment, ...]:
-    """The links. Raises ClickException where the aligner's extra is not installed, and ValueError."""
-    (entry_point,) = entry_points(group="dragoman.aligners", name="folder")
-    try:
-        opener: OpenAligner = entry_point.load()
-        align = opener(location)
-    except ModuleNotFoundError as error:
-        raise missing_extra("--aligner", entry_point, error) from error
-    return tuple(
-        Alignment(
-            source_start=link.source[0],
-            source_end=link.source[1],
-            target_start=link.target[0],
-            target_end=link.target[1],
-            weight=link.weight,
-        )
-        for link in align(text, translation, max_words)
-    )

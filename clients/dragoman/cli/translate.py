@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, replace
 from itertools import chain
-from pathlib import Path
 from typing import BinaryIO
 
 import click
@@ -22,7 +21,7 @@ from dragoman.cli.options import (
     settings_options,
     timeout_option,
 )
-from dragoman.cli.pictures import alignment_picture, check_heat_map, write_heat_map
+from dragoman.cli.pictures import alignment_picture
 from dragoman.cli.text_arguments import TextCommand
 from dragoman.client import Client
 from dragoman.errors import DragomanError
@@ -89,13 +88,6 @@ def _read_ranges(
 @click.option("--prefix", "target_prefix", metavar="TEXT", help="What the translation must begin with.")
 @click.option("--alignments", is_flag=True, help="Draw which words come from which, the darker the surer.")
 @click.option(
-    "--heatmap",
-    metavar="F.png",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Draw that to a file (png, svg or pdf), the best translation only; of several texts to F-1.png, "
-    "F-2.png, and so on.",
-)
-@click.option(
     "--json",
     "as_json",
     is_flag=True,
@@ -113,7 +105,6 @@ def translate(
     server: str,
     settings: Settings,
     protected_ranges: list[tuple[int, int]],
-    heatmap: Path | None,
     as_json: bool,
     join_lines: bool,
     timeout_seconds: float,
@@ -137,17 +128,11 @@ def translate(
     Exit code 3: some lines of standard input failed. Each left an empty line, or with --json an object with
     its "source", a "text" of null, the "status" and a "message".
     """
-    if heatmap is not None:
-        check_heat_map(heatmap)
     printer = _Printer(
         as_json=as_json,
         in_full=settings.alignments or settings.num_hypotheses is not None,
         alignments=settings.alignments,
-        heat_map=heatmap,
-        number_heat_maps=len(texts) != 1,
     )
-    if heatmap is not None:
-        settings = replace(settings, alignments=True)
     if protected_ranges:
         if len(texts) != 1 or texts == ("-",):
             raise click.UsageError(f"--keep-range is of one TEXT, and there are {len(texts)}")
@@ -248,20 +233,10 @@ def _input_units(*, join_lines: bool) -> Iterator[Unit]:
 class _Printer:
     """Shows translations the way the options ask."""
 
-    def __init__(
-        self,
-        *,
-        as_json: bool,
-        in_full: bool,
-        alignments: bool,
-        heat_map: Path | None,
-        number_heat_maps: bool,
-    ) -> None:
+    def __init__(self, *, as_json: bool, in_full: bool, alignments: bool) -> None:
         self._as_json = as_json
         self._in_full = in_full
         self._alignments = alignments
-        self._heat_map = heat_map
-        self._number_heat_maps = number_heat_maps
         self._console = Console(highlight=False, soft_wrap=True)
 
     def show(self, number: int, text: str, translation: Translation) -> None:
@@ -280,8 +255,6 @@ class _Printer:
             self._show_in_full(text, translation)
         else:
             click.echo(translation.text)
-        if self._heat_map is not None:
-            self._write_heat_map(self._heat_map, number, text, translation)
 
     def show_failure(self, number: int, failure: Failure) -> None:
         """Keeps the place of a line that failed, and says on standard error why."""
@@ -291,19 +264,6 @@ class _Printer:
             click.echo(json.dumps({**failed, "message": failure.message}, ensure_ascii=False))
         else:
             click.echo()
-
-    def _write_heat_map(self, path: Path, number: int, text: str, translation: Translation) -> None:
-        """Draws one text's best translation; one that can't be drawn is reported, and the others go on."""
-        if self._number_heat_maps:
-            path = path.with_stem(f"{path.stem}-{number}")
-        if not translation.hypotheses:
-            click.echo(f"text {number}: {path} can't be drawn: nothing was translated", err=True)
-            return
-        try:
-            if not write_heat_map(text, translation.hypotheses[0], path):
-                click.echo(f"text {number}: the font of {path} lacks some of its characters", err=True)
-        except ValueError as error:
-            click.echo(f"text {number}: {error}", err=True)
 
     def _show_in_full(self, text: str, translation: Translation) -> None:
         console = self._console

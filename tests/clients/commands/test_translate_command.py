@@ -155,31 +155,9 @@ def test_alignments_are_drawn(run):
     ]
 
 
-def test_alignments_are_drawn_to_a_file_beside_the_plain_translation(run, tmp_path):
-    told = run("translate", *DE_EN, "--heatmap", str(tmp_path / "one.png"), "guten morgen")
-    assert (told.exit_code, told.stdout) == (0, "GUTEN MORGEN\n")
-    assert [path.name for path in tmp_path.iterdir()] == ["one.png"]
-
-
-def test_several_texts_are_drawn_to_as_many_files(run, tmp_path):
-    options = (*DE_EN, "--heatmap", str(tmp_path / "all.svg"))
-    assert run("translate", *options, "ja", "nein").stdout == "JA\nNEIN\n"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["all-1.svg", "all-2.svg"]
-    told = run("translate", *options, stdin="ja\n\n" + "so " * 301 + "\nnein\n")
-    assert told.exit_code == 0
-    assert told.stdout.endswith("\nNEIN\n")
-    assert "text 3: " in told.stderr
-    assert "but a picture holds 300" in told.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["all-1.svg", "all-2.svg", "all-4.svg"]
-
-
 def test_a_text_with_nothing_to_translate_is_shown_as_it_is(run, tmp_path):
-    picture = tmp_path / "one.png"
-    options = ("--n-best", "2", "--alignments", "--heatmap", str(picture))
-    told = run("translate", *DE_EN, *options, "12:30")
+    told = run("translate", *DE_EN, "--n-best", "2", "--alignments", "12:30")
     assert (told.exit_code, told.stdout) == (0, "12:30\n               12:30\n")
-    assert told.stderr == f"text 1: {picture} can't be drawn: nothing was translated\n"
-    assert not list(tmp_path.iterdir())
     assert run("translate", *DE_EN, "12:30").stdout == "12:30\n"
     shown = json.loads(run("translate", *DE_EN, "--json", "12:30").stdout)
     assert (shown["text"], shown["hypotheses"]) == ("12:30", [])

@@ -68,7 +68,7 @@ async def test_what_shares_a_call_changes_nothing(serving: RunningServer, aligne
         alone = (await serving.stub.AlignTexts(request(pair))).pairs[0]
         assert list(alone.alignments) == list(aligned.alignments)
     assert [len(aligned.alignments) for aligned in together[:3]] == [3, 0, 0]
-    own = open_character_aligner(str(aligner_folder))(*pairs[3])
+    (own,) = open_character_aligner(str(aligner_folder)).link([pairs[3]])
     assert [(link.source_start, link.target_end) for link in together[3].alignments] == [
         (link.source[0], link.target[1]) for link in own
     ]

@@ -34,36 +34,6 @@ class CharacterAligner:
     def __init__(self, aligner: Aligner) -> None:
         self._aligner = aligner
 
-    def __call__(self, text: str, translation: str, max_words: int = 500) -> list[CharacterLink]:
-        """Links by target word and falling weight; line by line where both have as many, else at once.
-
-        Raises ValueError for texts that belong the other way round, and where a side of what is linked at
-        once has more than `max_words`.
-        """
-        if self.is_swapped([(text, translation)]):
-            raise ValueError(
-                "the text has more words of the aligner's target language, and the translation of its source "
-                "language: they belong the other way round"
-            )
-        sides = [_lines(side) for side in (text, translation)]
-        if len(sides[0]) != len(sides[1]):
-            sides = [[(0, side)] for side in (text, translation)]
-        longest = max((self.count_words(part) for side in sides for _, part in side), default=0)
-        if longest > max_words:
-            raise ValueError(
-                f"what is linked at once has {longest} words, and at most {max_words} are; give both sides "
-                "as many lines, which are linked line by line, or say a larger --max-words"
-            )
-        linked = self.link([(one, other) for (_, one), (_, other) in zip(*sides, strict=True)])
-        links = [
-            CharacterLink(
-                source=_moved(link.source, start), target=_moved(link.target, other_start), weight=link.weight
-            )
-            for (start, _), (other_start, _), of_line in zip(*sides, linked, strict=True)
-            for link in of_line
-        ]
-        return sorted(links, key=_order)
-
     def link(self, pairs: Sequence[TextPair]) -> list[list[CharacterLink]]:
         """The links of each pair, at once, by target word and falling weight."""
         rule = self._aligner.rule
@@ -92,17 +62,3 @@ class CharacterAligner:
 
 def _order(link: CharacterLink) -> tuple[Span, float]:
     return link.target, -link.weight
-
-
-def _moved(span: Span, offset: int) -> Span:
-    return span[0] + offset, span[1] + offset
-
-
-def _lines(text: str) -> list[tuple[int, str]]:
-    """Lines that have a word, each with where it starts."""
-    found, start = [], 0
-    for line in text.split("\n"):
-        if line.strip():
-            found.append((start, line))
-        start += len(line) + 1
-    return found

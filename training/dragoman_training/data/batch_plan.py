@@ -20,7 +20,6 @@ def shuffler_of(seed: int) -> Shuffler:
     return Shuffler(np.random.MT19937(seed))
 
 
-
 class BatchPlan(Sequence[list[int]]):
     """The batches of an epoch in their order, each a list of pair numbers."""
 
