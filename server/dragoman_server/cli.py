@@ -60,7 +60,7 @@ def serve(**values: Any) -> None:
     from prometheus_client import disable_created_metrics
 
     from dragoman_server.aligners.folder import AlignerError
-    from dragoman_server.api.certificate import CertificateError
+    from dragoman_server.certificate import CertificateError
     from dragoman_server.engine import DeviceUnavailableError
     from dragoman_server.glossaries import GlossaryError
     from dragoman_server.logs import open_log

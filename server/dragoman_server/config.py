@@ -183,8 +183,8 @@ class ServerConfig:
     reflection: bool = True
     """Whether tools such as grpcurl may ask for the API's description."""
     tls_certificate: Path | None = option(None, heading="Who may call", when_none="without TLS")
-    """PEM file with the server's certificate followed by its intermediates; a changed file is used from the
-    next connection."""
+    """PEM file with the server's certificate followed by its intermediates; a changed file is used
+    within a second."""
     tls_key: Path | None = None
     """PEM file of its key, without a password."""
     tls_client_ca: Path | None = option(None, when_none="callers need no certificate")

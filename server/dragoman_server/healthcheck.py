@@ -4,10 +4,15 @@ For containers and their like, whose health check is a command. Asks grpc.health
 prints where the graphs of each model run: the container's own record of its readiness says so too.
 """
 
+import ipaddress
 import os
+import socket
+import ssl
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import click
 import grpc
@@ -15,7 +20,6 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
-from dragoman_server.api.certificate import name_in
 from dragoman_server.config import ServerConfig
 from dragoman_server.service.callers import AUTHORIZATION, HASHED, TokenFileError, read_tokens
 
@@ -130,7 +134,7 @@ def _open_channel(
         return grpc.insecure_channel(server, options=options)
     host, _, port = server.rpartition(":")
     try:
-        name = name_in(certificate, host.strip("[]"), int(port), timeout_seconds=timeout)
+        name = _name_in(certificate, host.strip("[]"), int(port), timeout_seconds=timeout)
         client = (
             {}
             if client_files is None
@@ -145,6 +149,33 @@ def _open_channel(
     return grpc.secure_channel(
         server, credentials, options=[*options, ("grpc.ssl_target_name_override", name)]
     )
+
+
+def _name_in(chain: Path, host: str, port: int, *, timeout_seconds: float) -> str:
+    """A name that the certificate is for, of a server there that has that very certificate.
+
+    For a probe, which calls by another name, such as localhost. Raises OSError, also where the server has
+    another certificate than the file, or one that has expired.
+    """
+    context = ssl.create_default_context(cafile=chain)
+    context.check_hostname = False
+    # Whoever made the certificate need not be known: it is in the file.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.set_alpn_protocols(["h2"])
+    with (
+        socket.create_connection((host, port), timeout_seconds) as connection,
+        context.wrap_socket(connection) as secured,
+    ):
+        certificate: Mapping[str, Any] = secured.getpeercert() or {}
+    names = [*certificate.get("subjectAltName", ())]
+    names += [pair for part in certificate.get("subject", ()) for pair in part]
+    by_kind = {kind: str(name) for kind, name in reversed(names)}
+    if "DNS" in by_kind:
+        # A star stands for any one label.
+        return by_kind["DNS"].replace("*", "any")
+    if "IP Address" in by_kind:
+        return str(ipaddress.ip_address(by_kind["IP Address"]))
+    return by_kind.get("commonName", host)
 
 
 if __name__ == "__main__":

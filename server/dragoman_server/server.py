@@ -29,12 +29,12 @@ from dragoman.v1 import translation_pb2, translation_pb2_grpc
 from dragoman_server.aligners.folder import AlignerError, Aligners
 from dragoman_server.aligners.linking import Linking
 from dragoman_server.api.call_metrics import CallMetrics
-from dragoman_server.api.certificate import Certificate, CertificateError, read_authorities
-from dragoman_server.api.grpc_options import grpc_options, raise_limit, room_for_connections
+from dragoman_server.api.grpc_options import credentials_of, grpc_options, raise_limit, room_for_connections
 from dragoman_server.api.health import Health
 from dragoman_server.api.interception import UnknownCallers
 from dragoman_server.api.malformed import MalformedMessages
 from dragoman_server.api.service import TranslationService
+from dragoman_server.certificate import Certificate, CertificateError, read_authorities
 from dragoman_server.config import ServerConfig
 from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.detection import LanguageDetector
@@ -126,7 +126,7 @@ class Server:
         self._close_metrics_port: Callable[[], None] = lambda: None
         self._has_ended = asyncio.Event()
         self._certificate: Certificate | None = None
-        self._client_authorities: bytes | None = None
+        self._renewing: asyncio.Task[None] | None = None
         self._http_server: HttpServer | None = None
         self._is_reloaded = True
         self._metrics.last_reload_successful.set_function(self._is_current)
@@ -263,7 +263,11 @@ class Server:
 
     async def _listen(self) -> None:
         config = self._config
-        credentials = await wait_for(run_in_daemon_thread(self._credentials), None)
+        self._certificate = await wait_for(run_in_daemon_thread(self._read_certificate), None)
+        credentials = None
+        if self._certificate is not None:
+            self._renewing = asyncio.create_task(self._certificate.keep_current())
+            credentials = credentials_of(self._certificate)
         self.port = self._bind(config.host, config.port, credentials)
         if not _is_loopback(config.host) and (warning := _what_is_open(config)):
             logger.warning(warning, extra={"host": config.host, "port": self.port})
@@ -299,10 +303,8 @@ class Server:
             cors_origins=self._config.http_cors_origins,
             trusted_proxies=self._config.http_trusted_proxies,
         )
-        chain, key = self._config.tls_certificate, self._config.tls_key
-        pair = None if chain is None or key is None else (chain, key)
         try:
-            self.http_port = await self._http_server.open(host, port, pair, self._client_authorities)
+            self.http_port = await self._http_server.open(host, port, self._certificate)
         except OSError as error:
             raise PortError(_describe(host, port, error, option="--http-port")) from error
         if not _is_loopback(host) and (warning := _what_is_open(self._config)):
@@ -325,16 +327,17 @@ class Server:
                 ) from error
             raise PortError(_describe(host, port, why or error, option="--port")) from error
 
-    def _credentials(self) -> grpc.ServerCredentials | None:
+    def _read_certificate(self) -> Certificate | None:
+        """Raises CertificateError."""
         config = self._config
         if config.tls_certificate is None or config.tls_key is None:
             return None
-        if config.tls_client_ca is not None:
-            self._client_authorities = read_authorities(config.tls_client_ca)
-        self._certificate = Certificate(config.tls_certificate, config.tls_key, self._client_authorities)
-        return self._certificate.credentials()
+        authorities = None if config.tls_client_ca is None else read_authorities(config.tls_client_ca)
+        return Certificate(config.tls_certificate, config.tls_key, authorities)
 
     async def _close(self, *, flush_seconds: float) -> None:
+        if self._renewing is not None:
+            self._renewing.cancel()
         if self._http_server is not None:
             await self._http_server.close()
         await self._grpc.stop(flush_seconds)

@@ -1,7 +1,10 @@
-"""The options that gRPC starts with. Where its own limits act, nobody is told why: ours come first."""
+"""What gRPC starts with. Where its own limits act, nobody is told why: ours come first."""
 
 import resource
 
+import grpc
+
+from dragoman_server.certificate import Certificate
 from dragoman_server.config import RequestLimits
 
 _MAX_RESERVED = 256
@@ -67,3 +70,26 @@ def grpc_options(limits: RequestLimits, *, max_connections: int) -> list[tuple[s
 
 def _connection_age(seconds: float | None) -> list[tuple[str, int]]:
     return [] if seconds is None else [("grpc.max_connection_age_ms", max(1, round(1000 * seconds)))]
+
+
+def credentials_of(certificate: Certificate) -> grpc.ServerCredentials:
+    """The credentials that gRPC listens with: a connection has the pair that was read last."""
+    shown = certificate.pair
+
+    def configuration() -> grpc.ServerCertificateConfiguration:
+        return grpc.ssl_server_certificate_configuration([shown], certificate.client_authorities)
+
+    def renewed() -> grpc.ServerCertificateConfiguration | None:
+        """Called by gRPC's threads at every connection, one at a time; None where nothing has changed."""
+        nonlocal shown
+        if certificate.pair is shown:
+            return None
+        shown = certificate.pair
+        return configuration()
+
+    # Declared as if there were always another one, unlike grpc's own description.
+    return grpc.dynamic_ssl_server_credentials(
+        configuration(),
+        renewed,  # type: ignore[arg-type]
+        require_client_authentication=certificate.client_authorities is not None,
+    )

@@ -8,14 +8,15 @@ while, so that it can read why it was refused.
 import asyncio
 import contextlib
 import socket
-import ssl
+from collections.abc import Mapping
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from dragoman_server.certificate import Certificate
 from dragoman_server.web.metrics import HttpMetrics
-from dragoman_server.web.tls import certified_names
 
 HEAD_SECONDS = 10.0
 """How long a TLS handshake may take, then a request's head to come, or an unread body to be thrown away."""
@@ -49,14 +50,14 @@ class Connections:
         server: uvicorn.Server,
         *,
         listening: socket.socket,
-        context: ssl.SSLContext | None,
+        certificate: Certificate | None,
         max_connections: int,
         metrics: HttpMetrics,
     ) -> None:
-        """`context`: what they are secured by; None for plain ones."""
+        """`certificate`: what they are secured by; None for plain ones."""
         self._server = server
         self._listening = listening
-        self._context = context
+        self._certificate = certificate
         self._max_connections = max_connections
         self._metrics = metrics
         self._open: set[asyncio.Task[None]] = set()
@@ -92,20 +93,21 @@ class Connections:
             else:
                 self._metrics.on_refused_connection()
                 with accepted, contextlib.suppress(OSError):
-                    if self._context is None:
+                    if self._certificate is None:
                         accepted.send(_FULL)
             # Many that come at once take turns with those that are there.
             await asyncio.sleep(0)
 
     async def _serve(self, accepted: socket.socket) -> None:
         """One connection, from before its handshake to its end."""
+        context = None if self._certificate is None else self._certificate.context
         # A handshake that fails has nobody to be told of it.
         with contextlib.suppress(OSError):
             transport, connection = await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: _Connection(self._server),
                 accepted,
-                ssl=self._context,
-                ssl_handshake_timeout=None if self._context is None else HEAD_SECONDS,
+                ssl=context,
+                ssl_handshake_timeout=None if context is None else HEAD_SECONDS,
             )
             try:
                 await connection.has_ended.wait()
@@ -136,7 +138,7 @@ class _Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         super().connection_made(transport)
-        self.certified_names = certified_names(transport.get_extra_info("peercert"))
+        self.certified_names = _certified_names(transport.get_extra_info("peercert"))
         self._start_clock()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -203,6 +205,13 @@ class _Connection(HttpToolsProtocol):
         if self._clock is not None:
             self._clock.cancel()
             self._clock = None
+
+
+def _certified_names(certificate: Mapping[str, Any] | None) -> list[str]:
+    """The names in a certificate as ssl describes it, the common name first."""
+    found = certificate or {}
+    pairs = [pair for part in found.get("subject", ()) for pair in part if pair[0] == "commonName"]
+    return [str(name) for _, name in (*pairs, *found.get("subjectAltName", ()))]
 
 
 class WholeRequests:

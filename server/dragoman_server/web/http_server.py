@@ -5,17 +5,16 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import uvicorn
 from prometheus_client import CollectorRegistry
 
+from dragoman_server.certificate import Certificate
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.web.app import make_app
 from dragoman_server.web.connections import KEEP_ALIVE_SECONDS, Connections, WholeRequests
 from dragoman_server.web.metrics import HttpMetrics
 from dragoman_server.web.middleware import with_middleware
-from dragoman_server.web.tls import RenewedContext
 
 logger = logging.getLogger(__name__)
 
@@ -43,27 +42,12 @@ class HttpServer:
         app = with_middleware(app, cors_origins=cors_origins, trusted_proxies=trusted_proxies)
         self._app = WholeRequests(app)
         self._max_connections = core.limits.max_http_connections
-        self._renewing: asyncio.Task[None] | None = None
         self._server: _Uvicorn | None = None
         self._connections: Connections | None = None
         self._serving: asyncio.Task[None] | None = None
 
-    async def open(
-        self,
-        host: str,
-        port: int,
-        certificate: tuple[Path, Path] | None,
-        client_authorities: bytes | None = None,
-    ) -> int:
-        """Listens, over TLS with a chain and its key, and returns the port. Raises OSError.
-
-        `client_authorities`: those, in PEM, that callers' certificates must come from; None asks for none.
-        """
-        context = None
-        if certificate is not None:
-            renewed = RenewedContext(*certificate, client_authorities)
-            context = await asyncio.to_thread(renewed.load)
-            self._renewing = asyncio.create_task(renewed.keep_current())
+    async def open(self, host: str, port: int, certificate: Certificate | None) -> int:
+        """Listens, over TLS with a certificate, and returns the port. Raises OSError."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, backlog=2048)
         config = uvicorn.Config(
@@ -89,7 +73,7 @@ class HttpServer:
         self._connections = Connections(
             self._server,
             listening=listening,
-            context=context,
+            certificate=certificate,
             max_connections=self._max_connections,
             metrics=self._metrics,
         )
@@ -97,8 +81,6 @@ class HttpServer:
 
     async def close(self) -> None:
         """Answers no more, and gives what is being sent a second."""
-        if self._renewing is not None:
-            self._renewing.cancel()
         if self._server is None or self._serving is None:
             return
         if self._connections is not None:

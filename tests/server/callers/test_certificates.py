@@ -18,7 +18,7 @@ from tests.server.access import ADA, Certified, certify, shows
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 
 from dragoman import AsyncClient, AuthenticationError, Client, InvalidRequestError, UnavailableError
-from dragoman_server.api.certificate import CertificateError
+from dragoman_server.certificate import CertificateError
 from dragoman_server.cli import serve
 from dragoman_server.errors import UnknownCallerError
 from dragoman_server.healthcheck import healthcheck

@@ -15,7 +15,7 @@ from tests.server.late_file import HANGING, hang, make_late
 
 from dragoman import AsyncClient
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.api.certificate import Certificate
+from dragoman_server.certificate import Certificate
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 
@@ -90,6 +90,13 @@ async def test_tokens_that_hang_stay_as_they_were_and_the_models_are_read(
     assert running.server._callers._names is names
 
 
+async def told(caplog: pytest.LogCaptureFixture) -> None:
+    """Until a certificate could not be renewed."""
+    async with asyncio.timeout(60):
+        while not any(record.message == "certificate not renewed" for record in caplog.records):
+            await asyncio.sleep(0.01)
+
+
 async def test_a_certificate_that_hangs_keeps_no_connection_waiting(
     start_server: StartServer,
     tmp_path: Path,
@@ -97,19 +104,21 @@ async def test_a_certificate_that_hangs_keeps_no_connection_waiting(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("dragoman_server.api.certificate.MAX_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("dragoman_server.certificate.LOOK_SECONDS", 0.02)
+    monkeypatch.setattr("dragoman_server.certificate.MAX_LOOK_SECONDS", 0.1)
     running = await start_server(
         host="127.0.0.1", tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
     )
     address = f"127.0.0.1:{running.server.port}"
     goes_on = threading.Event()
-    look = Certificate._versions
+    look = Certificate._look
 
     def look_late(certificate: Certificate) -> list[tuple[int, int, int] | None]:
         goes_on.wait()
         return look(certificate)
 
-    monkeypatch.setattr(Certificate, "_versions", look_late)
+    monkeypatch.setattr(Certificate, "_look", look_late)
+    await told(caplog)
     for _ in range(3):
         async with AsyncClient(address, credentials=certified.roots) as client:
             await client.models()
@@ -118,9 +127,9 @@ async def test_a_certificate_that_hangs_keeps_no_connection_waiting(
     assert len(failures) == 1
     renewed = certify(tmp_path, "127.0.0.1")
     goes_on.set()
-    late = running.server._certificate._late_look  # type: ignore[union-attr]
-    assert late is not None
-    await asyncio.to_thread(late.result)
+    async with asyncio.timeout(60):
+        while running.metric("dragoman_last_reload_successful") != 1:
+            await asyncio.sleep(0.02)
     async with AsyncClient(address, credentials=renewed.roots) as client:
         await client.models()
     assert running.metric("dragoman_last_reload_successful") == 1
@@ -128,17 +137,23 @@ async def test_a_certificate_that_hangs_keeps_no_connection_waiting(
 
 @pytest.mark.parametrize("name", ["tls_certificate", "tls_key"])
 async def test_a_pipe_in_a_certificate_s_place_is_told(
-    start_server: StartServer, certified: Certified, caplog: pytest.LogCaptureFixture, name: str
+    start_server: StartServer,
+    certified: Certified,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
 ) -> None:
+    monkeypatch.setattr("dragoman_server.certificate.LOOK_SECONDS", 0.02)
     running = await start_server(
         host="127.0.0.1", tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
     )
     path: Path = getattr(certified, name)
     path.unlink()
     os.mkfifo(path)
+    await told(caplog)
     async with AsyncClient(f"127.0.0.1:{running.server.port}", credentials=certified.roots) as client:
         await client.models()
-    (record,) = [record for record in caplog.records if record.message == "certificate not renewed"]
+    record = [record for record in caplog.records if record.message == "certificate not renewed"][-1]
     assert record.reason == f"{path} can't be read: it is no regular file"
 
 

@@ -243,7 +243,7 @@ async def test_a_certificate_is_used_over_http_too(start_server: StartServer, ce
 async def test_a_renewed_certificate_is_used_from_then_on(
     start_server: StartServer, certified: Certified, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman_server.web.tls.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("dragoman_server.certificate.LOOK_SECONDS", 0.05)
     running = await start_server(
         http_port=0, tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
     )
@@ -263,7 +263,7 @@ async def test_a_renewed_certificate_is_used_from_then_on(
 async def test_no_handshake_fails_while_certificates_are_renewed(
     start_server: StartServer, certified: Certified, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman_server.web.tls.LOOK_SECONDS", 0.001)
+    monkeypatch.setattr("dragoman_server.certificate.LOOK_SECONDS", 0.001)
     running = await start_server(
         http_port=0, tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
     )
