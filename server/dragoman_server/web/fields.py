@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
 from dragoman_server.errors import InvalidRequestError, Violation
-from dragoman_server.quoting import list_names, quote
+from dragoman_server.quoting import quote
 
 MAX_JSON_VALUES = 100_000
 """Most strings, objects and lists of a JSON body, the names in objects included."""
@@ -81,19 +81,6 @@ class Fields:
         if word not in _TRUE | _FALSE:
             raise refusal(name, f"must be true or false, and is {quote(str(value))}")
         return word in _TRUE
-
-    def check_names(self, known: Collection[str]) -> None:
-        """Refuses all others, by name."""
-        unknown = [name for name in self.values if name not in known]
-        if unknown:
-            first = quote(unknown[0])
-            raise InvalidRequestError(
-                [
-                    Violation(
-                        field="", description=f"there is no field {first}; there are: {list_names([*known])}"
-                    )
-                ]
-            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,10 @@
-"""OpenAPI 3.1: of /v1 made from the messages themselves; what is not theirs is written in openapi.json."""
+"""OpenAPI 3.1, as openapi.json has it; the schemas of /v1 are made of the messages themselves."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from starlette.responses import JSONResponse, Response
 
 from dragoman.v1 import translation_pb2 as pb
@@ -25,18 +25,7 @@ _KINDS: dict[int, dict[str, Any]] = {
     FieldDescriptor.CPPTYPE_INT64: {"type": "string", "format": "int64"},
     FieldDescriptor.CPPTYPE_UINT64: {"type": "string", "format": "uint64"},
 }
-# Path, call, and what it does.
-_POSTED = (
-    ("/v1/translate", "Translate", "Translates texts."),
-    ("/v1/align", "AlignTexts", "Links words of translations."),
-    ("/v1/detect", "DetectLanguage", "Detects languages."),
-)
-# The same, and what may be asked for.
-_FETCHED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
-    ("/v1/models", "ListModels", "Lists models.", ("sourceLanguage", "targetLanguage")),
-    ("/v1/models/{name}", "GetModel", "Describes a model.", ()),
-    ("/v1/glossaries", "ListGlossaries", "Lists glossaries.", ()),
-)
+_REFERENCE = "#/components/schemas/"
 _WRITTEN = Path(__file__).with_name("openapi.json")
 
 
@@ -46,66 +35,14 @@ async def openapi(exchange: Exchange) -> Response:
 
 
 def describe() -> dict[str, Any]:
-    """The document."""
-    written = json.loads(_WRITTEN.read_text(encoding="utf-8"))
-    schemas: dict[str, Any] = written["components"]["schemas"]
-    paths: dict[str, Any] = written["paths"]
-    for path, name, summary in _POSTED:
-        paths[path] = {
-            "post": {
-                **_operation(name, summary, _content(_method(name).output_type, schemas)),
-                "requestBody": {"required": True, "content": _content(_method(name).input_type, schemas)},
-            }
-        }
-    stream = _method("TranslateStream")
-    messages = {"type": "array", "items": _message(stream.input_type, schemas)}
-    event = {"text/event-stream": {"schema": _message(stream.output_type, schemas)}}
-    summary = "Translates texts; each result is an event as it completes, and the last event is end or error."
-    paths["/v1/translateStream"] = {
-        "post": {
-            **_operation("TranslateStream", summary, event),
-            "requestBody": {"required": True, "content": {"application/json": {"schema": messages}}},
-        }
-    }
-    for path, name, summary, parameters in _FETCHED:
-        described: list[dict[str, Any]] = [
-            {"name": parameter, "in": "query", "schema": {"type": "string"}} for parameter in parameters
-        ]
-        if "{name}" in path:
-            described.append({"name": "name", "in": "path", "required": True, "schema": {"type": "string"}})
-        operation = _operation(name, summary, _content(_method(name).output_type, schemas))
-        paths[path] = {"get": {**operation, "parameters": described}}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "Dragoman", "version": "v1"},
-        "paths": paths,
-        "components": {
-            "schemas": schemas,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
-        "security": [{}, {"token": []}],
-    }
-
-
-def _method(name: str) -> MethodDescriptor:
-    found: MethodDescriptor = pb.DESCRIPTOR.services_by_name["TranslationService"].methods_by_name[name]
-    return found
-
-
-def _operation(name: str, summary: str, content: dict[str, Any]) -> dict[str, Any]:
-    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    return {
-        "operationId": name,
-        "summary": summary,
-        "responses": {
-            "200": {"description": "The answer.", "content": content},
-            "default": {"description": "Why there is none.", "content": error},
-        },
-    }
-
-
-def _content(descriptor: Descriptor, schemas: dict[str, Any]) -> dict[str, Any]:
-    return {"application/json": {"schema": _message(descriptor, schemas)}}
+    """The document, with the schemas of all messages that it refers to."""
+    text = _WRITTEN.read_text(encoding="utf-8")
+    document: dict[str, Any] = json.loads(text)
+    for method in pb.DESCRIPTOR.services_by_name["TranslationService"].methods:
+        for descriptor in (method.input_type, method.output_type):
+            if f'{_REFERENCE}{descriptor.name}"' in text:
+                _message(descriptor, document["components"]["schemas"])
+    return document
 
 
 def _message(descriptor: Descriptor, schemas: dict[str, Any]) -> dict[str, Any]:
@@ -122,7 +59,7 @@ def _message(descriptor: Descriptor, schemas: dict[str, Any]) -> dict[str, Any]:
         }
         for field in descriptor.fields:
             properties[field.json_name] = _field(field, schemas)
-    return {"$ref": f"#/components/schemas/{descriptor.name}"}
+    return {"$ref": _REFERENCE + descriptor.name}
 
 
 def _field(field: FieldDescriptor, schemas: dict[str, Any]) -> dict[str, Any]:
