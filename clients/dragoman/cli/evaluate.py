@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -22,7 +23,7 @@ from rich.table import Table
 
 from dragoman.cli.failure import missing_extra
 from dragoman.cli.models import MAX_WIDTH
-from dragoman.cli.system import OpenSystem, System, open_language_model, open_server
+from dragoman.cli.system import OpenSystem, System, open_server
 
 BLOCK_LINES = 512
 """Lines given to the system at once: the step of the progress bar."""
@@ -166,7 +167,9 @@ def evaluate(
         raise click.ClickException(f"{source} is empty")
     if output is not None and not output.absolute().parent.is_dir():
         raise click.ClickException(f"--output: there is no folder {output.parent}")
-    opener = _opener(kind) if model is None else partial(open_server, model=model)
+    opener: OpenSystem = _load("dragoman.systems", kind)
+    if model is not None:
+        opener = partial(open_server, model=model)
     with opener(
         *locations,
         source_language=source_language,
@@ -210,7 +213,7 @@ def _language_model_results(location: str, reference: Path, device: str) -> Resu
     lines = [line.strip() for line in _read_lines(reference) if line.strip()]
     if not lines:
         raise click.ClickException(f"{reference} is empty")
-    with open_language_model(location, device=device) as model:
+    with _load("dragoman.language_models", "checkpoint")(location, device=device) as model:
         started_at = time.perf_counter()
         try:
             perplexity, num_tokens, num_sentences = model.perplexity(lines)
@@ -237,13 +240,13 @@ def _read_lines(path: Path) -> list[str]:
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
 
 
-def _opener(kind: str) -> OpenSystem:
-    (entry_point,) = entry_points(group="dragoman.systems", name=kind)
+def _load(group: str, kind: str) -> Any:
+    """What another package registered. Raises ClickException where its extra is not installed."""
+    (entry_point,) = entry_points(group=group, name=kind)
     try:
-        opener: OpenSystem = entry_point.load()
+        return entry_point.load()
     except ModuleNotFoundError as error:
         raise missing_extra(f"--{kind}", entry_point, error) from error
-    return opener
 
 
 def _blocks(system: System, lines: list[str]) -> Iterator[list[str]]:
