@@ -1,7 +1,14 @@
-"""What must be known of a language beside its code."""
+"""Languages: their tags, as BCP 47 has them ("de", "pt-BR", "zh-Hant"), and what must be known beside a tag.
+
+`languages.tsv` has them: codes of ISO 639-2 and 639-3 for those that have one of 639-1, scripts and names.
+"""
 
 import functools
 import re
+from pathlib import Path
+from typing import NamedTuple
+
+from dragoman_bundle.errors import LanguageTagError
 
 _UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "yue", "zh"})
 UNSPACED_CHARACTERS = (
@@ -14,45 +21,48 @@ UNSPACED_CHARACTERS = (
 """The characters of scripts that write no spaces, as they stand within brackets of a regular expression."""
 HANGUL = "\uac00-\ud7a3"
 """The syllables of Korean, in the same way: words stand apart, but particles touch what they belong to."""
-# Of ISO 639-2 and 639-3, as checkpoints often have them, and of 639-1, which rules are kept under.
-# Languages of many, such as Arabic, are also called by the member that is most of them.
-_LONG_AND_SHORT = """
-aar:aa abk:ab afr:af aka:ak alb:sq als:sq amh:am ara:ar arb:ar arg:an arm:hy asm:as ava:av aym:ay ayr:ay
-aze:az azj:az bak:ba bam:bm baq:eu bel:be ben:bn bis:bi bod:bo bos:bs bre:br bul:bg bur:my cat:ca ces:cs
-cha:ch che:ce chi:zh chv:cv cmn:zh cor:kw cos:co cre:cr cym:cy cze:cs dan:da deu:de div:dv dut:nl dzo:dz
-ell:el eng:en epo:eo est:et eus:eu ewe:ee fao:fo fas:fa fij:fj fin:fi fra:fr fre:fr fry:fy ful:ff fuv:ff
-gaz:om geo:ka ger:de gla:gd gle:ga glg:gl glv:gv gre:el grn:gn guj:gu hat:ht hau:ha heb:he her:hz hin:hi
-hmo:ho hrv:hr hun:hu hye:hy ibo:ig ice:is ido:io iii:ii iku:iu ile:ie ina:ia ind:id ipk:ik isl:is ita:it
-jav:jv jpn:ja kal:kl kan:kn kas:ks kat:ka kau:kr kaz:kk khk:mn khm:km kik:ki kin:rw kir:ky kmr:ku knc:kr
-kom:kv kon:kg kor:ko kua:kj kur:ku lao:lo lat:la lav:lv lim:li lin:ln lit:lt ltz:lb lub:lu lug:lg lvs:lv
-mac:mk mah:mh mal:ml mao:mi mar:mr may:ms mkd:mk mlg:mg mlt:mt mon:mn mri:mi msa:ms mya:my nau:na nav:nv
-nbl:nr nde:nd ndo:ng nep:ne nld:nl nno:nn nob:nb nor:no npi:ne nya:ny oci:oc oji:oj ori:or orm:om ory:or
-oss:os pan:pa pbt:ps per:fa pes:fa pli:pi plt:mg pol:pl por:pt pus:ps que:qu quy:qu roh:rm ron:ro rum:ro
-run:rn rus:ru sag:sg san:sa sin:si slk:sk slo:sk slv:sl sme:se smo:sm sna:sn snd:sd som:so sot:st spa:es
-sqi:sq srd:sc srp:sr ssw:ss sun:su swa:sw swe:sv swh:sw tah:ty tam:ta tat:tt tel:te tgk:tg tgl:tl tha:th
-tib:bo tir:ti ton:to tsn:tn tso:ts tuk:tk tur:tr twi:tw uig:ug ukr:uk urd:ur uzb:uz uzn:uz ven:ve vie:vi
-vol:vo wel:cy wln:wa wol:wo xho:xh ydd:yi yid:yi yor:yo zha:za zho:zh zsm:ms zul:zu
-"""
-_SHORT = dict(pair.split(":") for pair in _LONG_AND_SHORT.split())
-# The script of who names none, as CLDR has it; that of all others is Latin.
-_SCRIPT_OF = """
-acm:arab acq:arab aeb:arab ajp:arab am:ethi apc:arab ar:arab ars:arab ary:arab arz:arab as:beng awa:deva
-az-ir:arab azb:arab ba:cyrl be:cyrl bg:cyrl bho:deva bn:beng bo:tibt ce:cyrl ckb:arab cv:cyrl dv:thaa dz:tibt
-el:grek fa:arab gu:gujr he:hebr hi:deva hne:deva hy:armn ja:jpan ka:geor kk-cn:arab kk:cyrl km:khmr kn:knda
-ko:kore ks:arab ku-iq:arab ky:cyrl lo:laoo mag:deva mai:deva mk:cyrl ml:mlym mn-cn:mong mn:cyrl mni:beng
-mr:deva my:mymr ne:deva or:orya os:cyrl pa-pk:arab pa:guru prs:arab ps:arab ru:cyrl sa:deva sat:olck
-sd-in:deva sd:arab shn:mymr si:sinh sr-me:latn sr:cyrl ta:taml te:telu tg:cyrl th:thai ti:ethi tt:cyrl
-tzm:tfng ug:arab uk:cyrl ur:arab uz-af:arab yi:hebr yue-cn:hans yue:hant zh-hk:hant zh-mo:hant zh-tw:hant
-zh:hans
-"""
-_SCRIPTS = dict(pair.split(":") for pair in _SCRIPT_OF.split())
+# RFC 5646, section 2.1: language, script, region, variants, extensions and private use. A language of four
+# letters or more is in its grammar, but none is registered.
+_TAG = re.compile(
+    r"[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*"
+    r"(-[a-wyz0-9](-[a-z0-9]{2,8})+)*(-x(-[a-z0-9]{1,8})+)?",
+    re.IGNORECASE,
+)
+
+
+class _Language(NamedTuple):
+    tag: str
+    long_codes: list[str]
+    """Codes of three letters; of a language of many, such as Arabic, also that of the largest."""
+    script: str
+    """The script of who names none, as CLDR has it; "" for Latin."""
+    names: list[str]
+    """The English one first."""
+
+
+@functools.cache
+def _languages() -> dict[str, _Language]:
+    """The rows by their tags; one that has a region is there for its script alone."""
+    rows = {}
+    for line in Path(__file__).with_name("languages.tsv").read_text(encoding="utf-8").splitlines():
+        tag, long_codes, script, names, *_ = [*line.split("\t"), "", "", ""]
+        if not tag.startswith("#"):
+            rows[tag] = _Language(
+                tag, long_codes.split(), script, [name for name in names.split(",") if name]
+            )
+    return rows
+
+
+@functools.cache
+def _tags_of_codes() -> dict[str, str]:
+    return {code: row.tag for row in _languages().values() for code in row.long_codes}
 
 
 @functools.lru_cache(256)
 def primary_language(language: str) -> str:
     """The code that rules of a language are kept under: "de" of "de", "DE-at", "de_AT" and "deu"."""
     primary = re.split("[-_]", language.lower(), maxsplit=1)[0]
-    return _SHORT.get(primary, primary)
+    return _tags_of_codes().get(primary, primary)
 
 
 def writes_spaces(language: str) -> bool:
@@ -62,4 +72,37 @@ def writes_spaces(language: str) -> bool:
 
 def usual_script(language: str, region: str = "") -> str:
     """The script of who names none, in small letters; `language` is as `primary_language` gives it."""
-    return _SCRIPTS.get(f"{language}-{region}") or _SCRIPTS.get(language, "latn")
+    rows = (_languages().get(tag) for tag in (f"{language}-{region}", language))
+    return next((row.script for row in rows if row is not None and row.script), "latn")
+
+
+def english_name(language: str) -> str | None:
+    """The language's name in English; None where nobody knows."""
+    row = _languages().get(primary_language(language))
+    return row.names[0] if row is not None and row.names else None
+
+
+def check_language_tag(field: str, language: str) -> None:
+    """Raises LanguageTagError, which says what to write, for what is no tag of BCP 47 in its form.
+
+    Letters may be of either case, and a language need not be registered.
+    """
+    if _TAG.fullmatch(language):
+        return
+    if meant := _meant(language):
+        raise LanguageTagError(f'{field} is {language!r}; write it as BCP 47 does: "{meant}"')
+    raise LanguageTagError(
+        f"{field} is {language!r}, which is no tag of a language as BCP 47 has them: write its two or three "
+        'letters, and where it matters a region, such as "fr" or "fr-FR"'
+    )
+
+
+def _meant(language: str) -> str | None:
+    """The tag that was probably meant: of a name, or with hyphens and the case of its parts set right."""
+    words = language.strip().replace("_", "-").split("-")
+    named = {name.lower(): row.tag for row in _languages().values() for name in row.names}
+    words[0] = named.get(words[0].lower(), words[0]).lower()
+    for place, word in enumerate(words[1:], start=1):
+        words[place] = {2: word.upper(), 4: word.title()}.get(len(word), word.lower())
+    tag = "-".join(words)
+    return tag if _TAG.fullmatch(tag) else None

@@ -2,7 +2,7 @@
 
 import pytest
 from dragoman_bundle.errors import LanguageTagError
-from dragoman_bundle.language_tags import check_language_tag
+from dragoman_bundle.languages import check_language_tag
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman_bundle.codec import UnknownKeyError, decode
-from dragoman_bundle.language_tags import check_language_tag
+from dragoman_bundle.languages import check_language_tag
 
 from dragoman_training.models import ModelConfig
 from dragoman_training.recipe.data import RecipeError
