@@ -173,7 +173,7 @@ def _write_run(
     recipe: "Recipe", corpus: "Corpus", out: Path, *, held_out: int, epochs: int, rate: float
 ) -> None:
     """Parts the pairs, and writes a recipe that trains on them. Raises ValueError for too few."""
-    from dragoman_export.recipe_file import recipe_toml
+    from dragoman_export.bundle_files import recipe_toml
     from dragoman_training.data.corpus import evenly_spaced
     from dragoman_training.recipe.settings import CardConfig
 

@@ -16,28 +16,49 @@ from dragoman_bundle.names import check_language, check_name
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.writer import seal, staged_bundle
 
-from dragoman_export.calibration.observing import Steps, find_steps, with_known_steps
+from dragoman_export.bundle_files import recipe_files, write_graphs, write_tokenizers
 from dragoman_export.card.model_card import write_card
 from dragoman_export.contract import shortlist_memory, tensor_contract
-from dragoman_export.graph_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.graphs.regroup import write_regroup_graph
 from dragoman_export.int8 import quantize
 from dragoman_export.int8.bounded import bounded_states
+from dragoman_export.int8.calibration import Steps, find_steps, with_known_steps
 from dragoman_export.manifest import make_manifest, special_ids
 from dragoman_export.model import ExportedModel
 from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import Parity, ParityGate
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_export.parity.sentences import CheckText, text_sources
-from dragoman_export.progress import Stages, num_stages
-from dragoman_export.recipe_file import recipe_files
 from dragoman_export.shortlist.files import ShortlistFiles
 from dragoman_export.shortlist.graphs import make_shortlist_graphs
 from dragoman_export.shortlist.options import ShortlistOptions
 from dragoman_export.shortlist.stepper import ShortlistStepper
 from dragoman_export.subject import Subject
-from dragoman_export.tokenizer_files import write_tokenizers
+
+
+class Stages:
+    """Tells each stage as `[3/9] fp32: making the graphs`, and what was found as it is."""
+
+    def __init__(self, total: int, report: Callable[[str], None]) -> None:
+        self._total = total
+        self._done = 0
+        self.tell = report
+        """Takes a line on what was found."""
+
+    def begin(self, stage: str) -> None:
+        """Tells the next stage, before it begins."""
+        self._done += 1
+        assert self._done <= self._total
+        self.tell(f"[{self._done}/{self._total}] {stage}")
+
+
+def num_stages(precisions: Sequence[str], *, has_shortlist: bool) -> int:
+    """Stages of an export: PyTorch, the graphs, and each precision's writing and checking."""
+    traces = bool({"fp32", "int8"} & set(precisions)) + ("fp16" in precisions)
+    quantizations = "int8" in precisions
+    per_precision = 3 if has_shortlist else 2
+    return 1 + traces + quantizations + has_shortlist + per_precision * len(precisions)
 
 
 def export_foreign(

@@ -8,9 +8,9 @@ from dragoman_bundle.bundle import Bundle
 
 from dragoman_export import assembly
 from dragoman_export.assembly import export_subject, with_told
-from dragoman_export.calibration.observing import Steps
 from dragoman_export.graphs.alignment_head import with_alignment_head
 from dragoman_export.graphs.builder import Graphs
+from dragoman_export.int8.calibration import Steps
 from dragoman_export.parity.sentences import CheckText
 from dragoman_export.shortlist.builder import build_shortlist
 from dragoman_export.shortlist.files import ShortlistFiles

@@ -15,8 +15,8 @@ from dragoman_bundle.manifest import (
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
+from dragoman_export.bundle_files import TokenizerFiles
 from dragoman_export.subject import Subject
-from dragoman_export.tokenizer_files import TokenizerFiles
 
 
 def make_manifest(

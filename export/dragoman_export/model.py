@@ -12,10 +12,10 @@ import numpy as np
 import onnx_ir as ir
 from dragoman_bundle.search import Ids
 
-from dragoman_export.foreign.weights import are_sinusoids
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.graphs.s2s import write_s2s
 from dragoman_export.graphs.transformer import takes_kernels, write_transformer
+from dragoman_export.importers.weights import are_sinusoids
 from dragoman_export.reference.imported import (
     POSITIONS,
     TARGET_POSITIONS,

@@ -14,12 +14,12 @@ import onnx_ir as ir
 import torch
 from torch import Tensor, nn
 
+from dragoman_export.bundle_files import recipe_toml
 from dragoman_export.card.training_text import training_text
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.graphs.trace import trace
 from dragoman_export.graphs.transformer import takes_kernels, write_transformer
 from dragoman_export.parity.torch_reference import TorchReference
-from dragoman_export.recipe_file import recipe_toml
 from dragoman_export.reference.imported import (
     BIAS,
     OUTPUT,

@@ -12,7 +12,7 @@ from tests.conftest import toy_pairs
 from tests.e2e.real_size import VOCABULARY, write_real_size
 from tests.e2e.server_process import COMMAND, ServerProcess
 
-from dragoman_export.from_hf import load_checkpoint
+from dragoman_export.importers.hf import load_checkpoint
 from dragoman_export.reference.stepper import ReferenceStepper
 
 pytestmark = pytest.mark.long

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Sequence
 from itertools import accumulate
 
-from dragoman_export.shortlist.binary import MAGIC
+from dragoman_export.shortlist.lexicon import MAGIC
 
 
 def binary_shortlist(rows: Sequence[Sequence[int]], num_first: int) -> bytes:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dragoman_export.recipe_file import recipe_files
+from dragoman_export.bundle_files import recipe_files
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.markdown import enumeration
 from dragoman_training.provenance import path_tail

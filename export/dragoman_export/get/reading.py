@@ -35,7 +35,7 @@ class Reading:
             if value is not None and kind not in owners:
                 raise click.UsageError(f"{flag} is not for {path}, a model in the form of {_FORMS[kind]}")
         if kind == "ctranslate2":
-            from dragoman_export.from_ctranslate2 import load_ctranslate2
+            from dragoman_export.importers.argos import load_ctranslate2
 
             return load_ctranslate2(
                 path,
@@ -46,7 +46,7 @@ class Reading:
                 max_bytes=self.max_unpacked_size * 1_000_000,
             )
         if kind == "marian":
-            from dragoman_export.from_marian import import_marian
+            from dragoman_export.importers.marian import import_marian
 
             return import_marian(
                 path,
@@ -55,7 +55,7 @@ class Reading:
                 source_tokenizer=self.source_tokenizer,
                 target_tokenizer=self.target_tokenizer,
             )
-        from dragoman_export.from_hf import load_checkpoint
+        from dragoman_export.importers.hf import load_checkpoint
 
         return load_checkpoint(
             str(path),

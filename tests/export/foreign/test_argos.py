@@ -11,8 +11,9 @@ from dragoman_bundle import open_bundle
 from tests.export.ctranslate2_model import ARGOS_METADATA, pack, write_package
 from tests.export.foreign.forced import imported
 
-from dragoman_export.from_ctranslate2 import CTranslate2Error, load_ctranslate2
 from dragoman_export.get.cli import get
+from dragoman_export.importers.argos import load_ctranslate2
+from dragoman_export.importers.files import FormatError
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def test_languages_may_be_given_otherwise(package: Path) -> None:
 def test_metadata_that_is_of_something_else_is_refused(
     package: Path, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(CTranslate2Error, match=message):
+    with pytest.raises(FormatError, match=message):
         load_ctranslate2(changed(package, tmp_path, **changes))
 
 
@@ -91,7 +92,7 @@ def test_a_file_that_is_missing_is_named_as_it_is_in_the_package(
     folder = shutil.copytree(package, tmp_path / "changed")
     (folder / missing).unlink()
     archive = pack(folder, tmp_path / "broken.argosmodel")
-    with pytest.raises(CTranslate2Error, match=message) as raised:
+    with pytest.raises(FormatError, match=message) as raised:
         load_ctranslate2(archive)
     assert "dragoman-argos" not in str(raised.value)
     assert "broken.argosmodel" in str(raised.value)
@@ -108,10 +109,10 @@ def test_a_file_that_is_no_archive_is_refused_and_nothing_written(tmp_path: Path
 
 def test_a_package_larger_than_allowed_is_refused(package: Path, tmp_path: Path) -> None:
     archive = pack(package, tmp_path / "large.argosmodel")
-    with pytest.raises(CTranslate2Error, match="are allowed; allow more with --max-unpacked-size"):
+    with pytest.raises(FormatError, match="are allowed; allow more with --max-unpacked-size"):
         load_ctranslate2(archive, max_bytes=2000)
 
 
 def test_a_package_has_its_tokenizer(package: Path) -> None:
-    with pytest.raises(CTranslate2Error, match="is a package of Argos, which has its tokenizer; give none"):
+    with pytest.raises(FormatError, match="is a package of Argos, which has its tokenizer; give none"):
         load_ctranslate2(package, source_tokenizer=package / "sentencepiece.model")

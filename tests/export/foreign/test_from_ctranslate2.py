@@ -13,8 +13,9 @@ from sentencepiece import sentencepiece_model_pb2
 from tests.export.ctranslate2_model import TARGET, Form, write_model
 from tests.export.foreign.forced import imported, log_probabilities
 
-from dragoman_export.from_ctranslate2 import CTranslate2Error, load_ctranslate2
 from dragoman_export.get.cli import get
+from dragoman_export.importers.argos import load_ctranslate2
+from dragoman_export.importers.files import FormatError
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_export.parity.stepwise import ReferenceSteps, score_alone
 from dragoman_export.reference.imported import TransformerArchitecture
@@ -188,7 +189,7 @@ def test_a_model_of_many_languages_is_told_them_by_its_vocabulary(tmp_path: Path
     tokens = ["deu_Latn", "eng_Latn", *json.loads(file.read_text())[2:]]
     file.write_text(json.dumps(tokens))
     (tmp_path / "sentencepiece.bpe.model").write_bytes(letters)
-    with pytest.raises(CTranslate2Error, match=r"is of many languages.* leave --source-language out"):
+    with pytest.raises(FormatError, match=r"is of many languages.* leave --source-language out"):
         load(tmp_path)
     subject = load_ctranslate2(tmp_path)
     assert subject.languages == {"de": "deu_Latn", "en": "eng_Latn"}

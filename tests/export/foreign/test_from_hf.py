@@ -17,8 +17,9 @@ from tests.export.foreign.forced import imported, open_reference
 from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_marian
 from transformers import MarianMTModel, MarianTokenizer
 
-from dragoman_export.from_hf import CheckpointError, load_checkpoint
 from dragoman_export.get.cli import get
+from dragoman_export.importers.files import FormatError
+from dragoman_export.importers.hf import load_checkpoint
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
@@ -276,7 +277,7 @@ def test_a_bundle_of_one_target_language_begins_every_sentence_with_its_token(
 
 
 def test_a_language_token_that_a_checkpoint_lacks_is_refused(checkpoint: Path) -> None:
-    with pytest.raises(CheckpointError, match="has no language token '>>spa<<'; it has >>fra<<"):
+    with pytest.raises(FormatError, match="has no language token '>>spa<<'; it has >>fra<<"):
         load_checkpoint(str(checkpoint), language_token=">>spa<<")
 
 
@@ -343,7 +344,7 @@ def test_tokens_that_were_added_and_would_be_lost_are_refused_by_name(
     path = folder / file
     content = json.loads(path.read_text()) if path.exists() else {}
     path.write_text(json.dumps(content | change))
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(FormatError, match=message):
         load_checkpoint(str(folder))
 
 
@@ -377,7 +378,7 @@ def test_a_file_of_weights_that_would_run_something_is_refused(
     (folder / "model.safetensors").unlink()
     for is_zip in (True, False):
         torch.save({"x": Harm()}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=is_zip)
-        with pytest.raises(CheckpointError, match=r"names posix\.system, which no weights need"):
+        with pytest.raises(FormatError, match=r"names posix\.system, which no weights need"):
             load_checkpoint(str(folder))
     assert not (tmp_path / "harmed").exists()
 
@@ -388,12 +389,12 @@ def test_weights_that_are_not_those_of_the_configuration_are_refused(tmp_path: P
     whole = model.state_dict()
     lost = {key: value for key, value in whole.items() if "decoder.layers.1.fc1" not in key}
     torch.save(lost, tmp_path / "m" / "pytorch_model.bin")
-    with pytest.raises(CheckpointError, match=r"decoder\.layers\.1\.fc1\.bias is only in one of them"):
+    with pytest.raises(FormatError, match=r"decoder\.layers\.1\.fc1\.bias is only in one of them"):
         load_checkpoint(str(tmp_path / "m"))
     torch.save(
         whole | {"model.encoder.layers.9.fc1.bias": torch.zeros(3)}, tmp_path / "m" / "pytorch_model.bin"
     )
-    with pytest.raises(CheckpointError, match=r"encoder\.layers\.9\.fc1\.bias is only in one of them"):
+    with pytest.raises(FormatError, match=r"encoder\.layers\.9\.fc1\.bias is only in one of them"):
         load_checkpoint(str(tmp_path / "m"))
 
 
@@ -403,7 +404,7 @@ def test_damaged_weights_are_refused(checkpoint: Path, tmp_path: Path, file: str
     weights = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").unlink()
     (folder / file).write_bytes(weights[:5000])
-    with pytest.raises(CheckpointError, match="its weights are damaged, or do not fit"):
+    with pytest.raises(FormatError, match="is damaged, or no file of weights"):
         load_checkpoint(str(folder))
 
 
@@ -444,7 +445,7 @@ def test_file_that_is_missing_is_named(checkpoint: Path, tmp_path: Path, missing
 def test_what_cannot_be_exported_is_refused_with_the_reason(
     checkpoint: Path, tmp_path: Path, file: str, change: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(FormatError, match=message):
         load_checkpoint(str(changed(checkpoint, tmp_path, file, change)))
 
 
@@ -464,12 +465,12 @@ def test_a_tokenizer_configuration_that_is_none_is_refused(
 ) -> None:
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / "tokenizer_config.json").write_text(text)
-    with pytest.raises(CheckpointError, match=f"tokenizer_config.json {message}"):
+    with pytest.raises(FormatError, match=f"tokenizer_config.json {message}"):
         load_checkpoint(str(folder))
 
 
 def test_a_folder_that_is_not_there_is_not_looked_for_on_the_hub(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"^there is no folder .*opus"):
+    with pytest.raises(FormatError, match=r"^there is no folder .*opus"):
         load_checkpoint(str(tmp_path / "opus"))
 
 

@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 from tests.export.firefox_shortlist import binary_shortlist
 
 from dragoman_export.assembly import make_graphs
-from dragoman_export.from_marian import MarianFileError, import_marian
-from dragoman_export.from_marian.items import read_items
+from dragoman_export.bundle_files import write_graphs
 from dragoman_export.get.cli import get
-from dragoman_export.graph_files import write_graphs
+from dragoman_export.importers.files import FormatError
+from dragoman_export.importers.marian import import_marian
+from dragoman_export.importers.marian_items import read_items
 from dragoman_export.model import ImportedModel
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_export.reference.model import Reference
 from dragoman_export.reference.stepper import ReferenceStepper, reference_of
-from dragoman_export.shortlist.binary import LexiconError, read_binary
+from dragoman_export.shortlist.lexicon import LexiconError, read_binary
 from dragoman_export.subject import Subject
 
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "marian-native"
@@ -225,7 +226,7 @@ def test_prenorm_transformer_is_what_its_reference_is(tmp_path: Path, vocabulary
 def test_unknown_option_is_refused_by_name(
     tmp_path: Path, vocabulary: None, option: str, value: object, says: str
 ) -> None:
-    with pytest.raises(MarianFileError, match=option) as refused:
+    with pytest.raises(FormatError, match=option) as refused:
         load(toy(tmp_path / "model.npz", **{option: value}))
     assert says in str(refused.value)
 
@@ -236,14 +237,12 @@ def test_unknown_option_is_refused_by_name(
 def test_unknown_recurrence_is_refused_by_name(
     tmp_path: Path, vocabulary: None, option: str, value: str
 ) -> None:
-    with pytest.raises(MarianFileError, match=f"{option} is '{value}'"):
+    with pytest.raises(FormatError, match=f"{option} is '{value}'"):
         load(toy(tmp_path / "model.npz", **{**RECURRENT, option: value}))
 
 
 def test_parameter_that_nobody_reads_is_refused(tmp_path: Path, vocabulary: None) -> None:
-    with pytest.raises(
-        MarianFileError, match="decoder_l2_context_Wk, which its configuration says nothing of"
-    ):
+    with pytest.raises(FormatError, match="decoder_l2_context_Wk, which its configuration says nothing of"):
         load(toy(tmp_path / "model.npz", **{"dec-depth": 1}))
 
 
@@ -252,7 +251,7 @@ def test_parameter_that_nobody_reads_is_refused(tmp_path: Path, vocabulary: None
 def test_cut_off_file_is_refused(tmp_path: Path, size: int) -> None:
     path = tmp_path / "model.bin"
     path.write_bytes((FOLDER / "ssru.firefox.bin").read_bytes()[:size])
-    with pytest.raises(MarianFileError, match=r"cut off|damaged"):
+    with pytest.raises(FormatError, match=r"cut off|damaged"):
         read_items(path)
 
 

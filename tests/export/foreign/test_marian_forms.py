@@ -26,8 +26,9 @@ from tests.export.foreign.test_from_marian import (
     trained,
 )
 
-from dragoman_export.from_marian import MarianFileError, import_marian
-from dragoman_export.from_marian.items import read_items
+from dragoman_export.importers.files import FormatError
+from dragoman_export.importers.marian import import_marian
+from dragoman_export.importers.marian_items import read_items
 from dragoman_export.reference.imported import StoredWeight
 
 EVERY = 20
@@ -86,7 +87,7 @@ def test_a_vocabulary_in_yaml_numbers_what_a_sentencepiece_model_cuts(tmp_path: 
     (tmp_path / "model.npz").write_bytes((FOLDER / "ssru.npz").read_bytes())
     numbers = {piece: id_ for id_, piece in enumerate(pieces())}
     (tmp_path / "vocab.yml").write_text(yaml.safe_dump(numbers, allow_unicode=True), encoding="utf-8")
-    with pytest.raises(MarianFileError, match="nothing tells what cuts text into them"):
+    with pytest.raises(FormatError, match="nothing tells what cuts text into them"):
         load(tmp_path)
     given = import_marian(
         tmp_path,
@@ -155,5 +156,5 @@ def test_an_ensemble_is_refused_by_its_models(tmp_path: Path) -> None:
     for name in ("one.npz", "two.npz", "vocab.spm"):
         (tmp_path / name).write_bytes(b"")
     (tmp_path / "decoder.yml").write_text("models: [one.npz, two.npz]\nvocabs: [vocab.spm, vocab.spm]\n")
-    with pytest.raises(MarianFileError, match=r"an ensemble of one\.npz, two\.npz; one is imported"):
+    with pytest.raises(FormatError, match=r"an ensemble of one\.npz, two\.npz; one is imported"):
         load(tmp_path)

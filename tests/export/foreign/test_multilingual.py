@@ -12,9 +12,10 @@ from dragoman_bundle import Bundle, open_bundle
 from tests.export.multilingual_checkpoint import TEXT, write_multilingual
 from transformers import AutoTokenizer, M2M100ForConditionalGeneration
 
-from dragoman_export.foreign.language_tokens import languages_of
-from dragoman_export.from_hf import CheckpointError, load_checkpoint
 from dragoman_export.get.cli import get
+from dragoman_export.importers.files import FormatError
+from dragoman_export.importers.hf import load_checkpoint
+from dragoman_export.importers.hf_tokenizers import languages_of
 from dragoman_server.engine import Engine, EngineLimits
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
@@ -154,17 +155,17 @@ def test_what_is_not_whole_is_refused(
 ) -> None:
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / file).write_text(json.dumps(json.loads((folder / file).read_text()) | change))
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(FormatError, match=message):
         load_checkpoint(str(folder))
 
 
 def test_options_for_one_pair_are_refused(checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(
-        CheckpointError,
+        FormatError,
         match=r"of many languages, .* leave --source-language de out",
     ):
         load_checkpoint(str(checkpoint), source_language="de")
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / "sentencepiece.bpe.model").unlink()
-    with pytest.raises(CheckpointError, match=r"has no sentencepiece\.bpe\.model; copy it"):
+    with pytest.raises(FormatError, match=r"has no sentencepiece\.bpe\.model; copy it"):
         load_checkpoint(str(folder))

@@ -13,7 +13,8 @@ from tests.export.foreign.forced import imported
 from tests.export.marian_checkpoint import SOURCE_TEXT, write_marian
 from transformers import MarianMTModel, MarianTokenizer
 
-from dragoman_export.from_hf import CheckpointError, load_checkpoint
+from dragoman_export.importers.files import FormatError
+from dragoman_export.importers.hf import load_checkpoint
 from dragoman_export.subject import Subject
 
 
@@ -148,7 +149,7 @@ def test_several_languages_are_none(checkpoint: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / "tokenizer_config.json").unlink()
     write_metadata(folder, source_languages="de,nl", src_alpha2=["de", "nl"])
-    with pytest.raises(CheckpointError, match="names one source language; give it with --source-language"):
+    with pytest.raises(FormatError, match="names one source language; give it with --source-language"):
         load_checkpoint(str(folder))
     assert load_checkpoint(str(folder), source_language="nl").source_language == "nl"
 
@@ -157,5 +158,5 @@ def test_several_languages_are_none(checkpoint: Path, tmp_path: Path) -> None:
 def test_damaged_metadata_are_refused(checkpoint: Path, tmp_path: Path, text: str, message: str) -> None:
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / "metadata.json").write_text(text)
-    with pytest.raises(CheckpointError, match=f"metadata.json {message}"):
+    with pytest.raises(FormatError, match=f"metadata.json {message}"):
         load_checkpoint(str(folder))

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from dragoman_bundle import open_bundle, search
 from tests.export.foreign.forced import log_probabilities, open_reference
 
-from dragoman_export.from_ctranslate2 import load_ctranslate2
 from dragoman_export.get.cli import get
+from dragoman_export.importers.argos import load_ctranslate2
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_export.parity.stepwise import score_alone
 from dragoman_export.subject import Subject

@@ -13,8 +13,8 @@ import pytest
 import torch
 from tests.export.toy_checkpoint import CONFIGS, random_sources
 
+from dragoman_export.bundle_files import write_graphs
 from dragoman_export.exporter import make_graphs
-from dragoman_export.graph_files import write_graphs
 from dragoman_export.graphs.initializers import constant_array, make_constant
 from dragoman_export.graphs.trace import fold_all_constants
 from dragoman_export.parity.onnx_stepper import OnnxStepper

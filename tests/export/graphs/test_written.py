@@ -13,7 +13,7 @@ from dragoman_bundle.manifest import SpecialIds
 from tests.export.foreign.arrays import VOCABULARY, make_arrays
 
 from dragoman_export.assembly import make_graphs
-from dragoman_export.graph_files import write_graphs
+from dragoman_export.bundle_files import write_graphs
 from dragoman_export.model import ImportedModel
 from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate
@@ -107,7 +107,8 @@ def test_attention_that_nobody_wants_is_not_computed_and_nothing_else_changes(
 
 def test_what_exports_models_from_elsewhere_loads_no_library_of_training() -> None:
     program = (
-        "import sys, dragoman_export.assembly, dragoman_export.from_hf, dragoman_export.from_ctranslate2\n"
+        "import sys, dragoman_export.assembly\n"
+        "import dragoman_export.importers.hf, dragoman_export.importers.argos\n"
         "print(*{'torch', 'numba', 'llvmlite', 'transformers', 'onnxscript'} & sys.modules.keys())"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

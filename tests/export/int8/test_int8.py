@@ -10,8 +10,8 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from onnx_ir.tape import Tape
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, open_stepper, random_sources
 
+from dragoman_export.bundle_files import write_graphs
 from dragoman_export.exporter import make_graphs
-from dragoman_export.graph_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.int8.graph import Int8Graph
 from dragoman_export.int8.weights import quantize_weight

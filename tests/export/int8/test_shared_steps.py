@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dragoman_export.calibration.steps import shared_step
+from dragoman_export.int8.calibration import shared_step
 
 NORMAL = np.random.default_rng(1).normal(size=(40, 64)).astype(np.float32)
 

@@ -9,10 +9,10 @@ import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.toy_checkpoint import make_checkpoint, open_stepper, random_sources
 
-from dragoman_export.calibration.observing import Steps, find_steps
+from dragoman_export.bundle_files import write_graphs
 from dragoman_export.exporter import make_graphs
-from dragoman_export.graph_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
+from dragoman_export.int8.calibration import Steps, find_steps
 from dragoman_export.manifest import special_ids
 from dragoman_export.parity.gate import ParityGate
 from dragoman_export.parity.onnx_stepper import Arrays, OnnxStepper

@@ -11,9 +11,9 @@ from dragoman_bundle.shortlist import Shortlist
 from tests.export.ctranslate2_model import Form, write_model
 from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_marian
 
-from dragoman_export.from_ctranslate2 import load_ctranslate2
-from dragoman_export.from_hf import load_checkpoint
 from dragoman_export.get.cli import get
+from dragoman_export.importers.argos import load_ctranslate2
+from dragoman_export.importers.hf import load_checkpoint
 from dragoman_export.shortlist.lexicon import LexiconError, read_lexicon
 from dragoman_export.shortlist.options import ShortlistOptions
 from dragoman_export.subject import Subject

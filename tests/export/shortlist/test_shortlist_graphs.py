@@ -9,7 +9,7 @@ import pytest
 from dragoman_bundle.manifest import SpecialIds
 from tests.export.toy_checkpoint import open_stepper, random_sources
 
-from dragoman_export.graph_files import write_graphs
+from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate

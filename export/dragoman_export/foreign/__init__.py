@@ -1,1 +1,0 @@
-"""What models from elsewhere have in common, whatever format they come in."""

@@ -1,0 +1,223 @@
+"""The named variables of CTranslate2's model.bin, in its binary versions 2 to 6, as floats and numbers.
+
+Owns the layout, aliases and quantization: int8 has a scale for each row, int16 one for all, and a value is
+code / scale. The file is mapped, and its variables are views of it. Must not know what the variables mean.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman_export.importers.files import Cursor, FormatError
+
+READABLE_VERSIONS = range(2, 7)
+_TYPES = ("<f4", "i1", "<i2", "<i4", "<f2", "bfloat16")
+"""By the number that stands for each from version 4 on."""
+_TYPE_OF_SIZE = {4: "<f4", 2: "<i2", 1: "i1"}
+"""Before version 4 only the size of an item is told."""
+_BFLOAT16 = "<u2"
+"""Numpy has none: its bits, which are the upper half of a float's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variable:
+    """A tensor, or a single number where it has no axes."""
+
+    array: NDArray[Any]
+    """A view of the file; the bits of the numbers where they are bfloat16."""
+    is_bfloat16: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinaryModel:
+    """What a model.bin holds."""
+
+    path: Path
+    version: int
+    """Of the layout."""
+    spec: str
+    """Name of the kind of model, such as "TransformerSpec"."""
+    revision: int
+    """Of the kind of model."""
+    variables: Mapping[str, Variable]
+    aliases: Mapping[str, str]
+    """Other names of variables."""
+
+
+def read_binary(path: Path) -> BinaryModel:
+    """Reads a model.bin. Raises FormatError where it is none, not whole, or says what can't be."""
+    cursor = Cursor(path)
+    version = cursor.number("I", "its version")
+    if version not in READABLE_VERSIONS:
+        raise FormatError(
+            f"{path} has binary version {version}, and versions {READABLE_VERSIONS[0]} to "
+            f"{READABLE_VERSIONS[-1]} of CTranslate2 are read; it is older, newer, or no model.bin"
+        )
+    spec = _text(cursor, "the kind of model")
+    revision = cursor.number("I", "the model's revision")
+    variables: dict[str, Variable] = {}
+    for _ in range(cursor.number("I", "the number of variables")):
+        name = _text(cursor, "a variable's name")
+        if name in variables:
+            raise FormatError(f"{path} is damaged: it has the variable {name!r} twice")
+        variables[name] = _read_variable(cursor, version, name)
+    aliases: dict[str, str] = {}
+    if version >= 3:
+        for _ in range(cursor.number("I", "the number of aliases")):
+            alias = _text(cursor, "an alias")
+            name = _text(cursor, "an alias")
+            if name not in variables:
+                raise FormatError(f"{path} is damaged: {alias!r} is said to be {name!r}, which it lacks")
+            aliases[alias] = name
+    if num_left := cursor.num_left:
+        raise FormatError(f"{path} is damaged: {num_left} bytes follow what it says it holds")
+    return BinaryModel(
+        path=path, version=version, spec=spec, revision=revision, variables=variables, aliases=aliases
+    )
+
+
+def _read_variable(cursor: Cursor, version: int, name: str) -> Variable:
+    rank = cursor.number("B", f"the axes of {name}")
+    shape = tuple(cursor.number("I", f"the shape of {name}") for _ in range(rank))
+    code = cursor.number("B", f"the type of {name}")
+    if version >= 4:
+        known, kind = len(_TYPES), _TYPES[code] if code < len(_TYPES) else None
+        if kind is None:
+            raise FormatError(f"{cursor.path}: {name} has numbers of type {code}; known are 0 to {known - 1}")
+        num_bytes = cursor.number("I", f"the size of {name}")
+    else:
+        kind = _TYPE_OF_SIZE.get(code)
+        if kind is None:
+            raise FormatError(f"{cursor.path}: {name} has numbers of {code} bytes; known are 1, 2 and 4")
+        num_bytes = cursor.number("I", f"the size of {name}") * code
+    dtype = np.dtype(_BFLOAT16 if kind == "bfloat16" else kind)
+    if math.prod(shape) * dtype.itemsize != num_bytes:
+        raise FormatError(
+            f"{cursor.path} is damaged: {name} is {list(shape)} numbers of {dtype.itemsize} bytes, and said "
+            f"to take {num_bytes} bytes"
+        )
+    array = np.frombuffer(cursor.take(num_bytes, f"the numbers of {name}"), dtype).reshape(shape)
+    return Variable(array=array, is_bfloat16=kind == "bfloat16")
+
+
+def _text(cursor: Cursor, of: str) -> str:
+    """The next string: its length with a byte of 0 at its end, then both."""
+    raw = bytes(cursor.take(cursor.number("H", of), of))
+    try:
+        return raw.removesuffix(b"\0").decode()
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{cursor.path} is damaged: {of} is no text") from error
+
+
+Floats = NDArray[np.float32]
+
+_INT16_SCALE = 1000.0
+"""Of the oldest int16 models, which do not tell it."""
+
+
+class Variables:
+    """Looks variables up, and remembers which were read."""
+
+    def __init__(self, model: BinaryModel) -> None:
+        self._model = model
+        self._unread = {*model.variables, *model.aliases}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._model.variables or name in self._model.aliases
+
+    def unread(self) -> list[str]:
+        """Names that were not asked for, in order."""
+        return sorted(self._unread)
+
+    def count(self, prefix: str) -> int:
+        """How many of `prefix_0`, `prefix_1`, … there are with something below them."""
+        depth = prefix.count("/") + 1
+        names = [*self._model.variables, *self._model.aliases]
+        scopes = {"/".join(name.split("/")[:depth]) for name in names if name.count("/") >= depth}
+        number = 0
+        while f"{prefix}_{number}" in scopes:
+            number += 1
+        return number
+
+    def floats(self, name: str, *shape: int | None) -> Floats:
+        """A tensor, quantized or not; None stands for any size of an axis."""
+        variable, own_name = self._find(name)
+        found = variable.array.shape
+        if len(found) != len(shape) or any(
+            want not in (None, size) for want, size in zip(shape, found, strict=True)
+        ):
+            expected = [size or "any" for size in shape]
+            raise FormatError(
+                f"{self._model.path}: {name} is {list(found)}, and {expected} is expected of such a model"
+            )
+        floats = self._as_floats(name, own_name, variable)
+        if not np.isfinite(floats).all():
+            raise FormatError(f"{self._model.path}: {name} holds what is no number")
+        return floats
+
+    def number(self, name: str, default: float) -> float:
+        """A single number; the default where there is none."""
+        if name not in self:
+            return default
+        variable, _ = self._find(name)
+        if variable.array.size != 1:
+            raise FormatError(
+                f"{self._model.path}: {name} is {list(variable.array.shape)}, and one number is expected"
+            )
+        number = float(_plain(variable).reshape(-1)[0])
+        if not math.isfinite(number):
+            raise FormatError(f"{self._model.path}: {name} is {number}")
+        return number
+
+    def is_flag(self, name: str) -> bool:
+        """Whether it is a truth value, which is kept as int8."""
+        return name in self and self._find(name)[0].array.dtype == np.int8
+
+    def text(self, name: str, default: str) -> str:
+        """A string, kept as its bytes."""
+        if name not in self:
+            return default
+        return self._find(name)[0].array.tobytes().decode(errors="replace")
+
+    def _find(self, name: str) -> tuple[Variable, str]:
+        own_name = self._model.aliases.get(name, name)
+        if own_name not in self._model.variables:
+            raise FormatError(f"{self._model.path} has no {name}, which such a model has")
+        self._unread.discard(name)
+        return self._model.variables[own_name], own_name
+
+    def _as_floats(self, name: str, own_name: str, variable: Variable) -> Floats:
+        if variable.array.dtype.kind != "i":
+            return _plain(variable)
+        scale = self._scale(name, own_name, variable)
+        return np.divide(variable.array, scale, dtype=np.float32)
+
+    def _scale(self, name: str, own_name: str, variable: Variable) -> Floats:
+        """What the codes are divided by: one for all, or one a row."""
+        scale_name = f"{own_name}_scale"
+        if scale_name not in self._model.variables:
+            if variable.array.dtype != np.int16:
+                raise FormatError(f"{self._model.path} has no {scale_name}, which {name} needs")
+            return np.array(_INT16_SCALE, np.float32)
+        self._unread -= {scale_name, f"{name}_scale"}
+        scale = _plain(self._model.variables[scale_name])
+        if scale.shape not in ((), (1,), variable.array.shape[:1]):
+            raise FormatError(
+                f"{self._model.path}: {scale_name} is {list(scale.shape)}, and {name} has "
+                f"{variable.array.shape[0]} rows"
+            )
+        if not (np.isfinite(scale).all() and (scale > 0).all()):
+            raise FormatError(f"{self._model.path}: {scale_name} holds what is no scale")
+        return scale.reshape(-1, *[1] * (variable.array.ndim - 1)) if scale.size > 1 else scale.reshape(())
+
+
+def _plain(variable: Variable) -> Floats:
+    """Its numbers as they stand, as floats."""
+    if variable.is_bfloat16:
+        return np.left_shift(variable.array, 16, dtype=np.uint32).view(np.float32)
+    return variable.array.astype(np.float32, copy=False)

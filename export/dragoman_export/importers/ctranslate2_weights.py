@@ -1,0 +1,300 @@
+"""CTranslate2's variables of a Transformer as our Transformer's weights and settings.
+
+Owns what stands where on both sides, and what such a model may hold that our Transformer has no place for: it
+would be another model without it, and so it is named and refused.
+"""
+
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from dragoman_export.importers.ctranslate2_variables import BinaryModel, Floats, Variables
+from dragoman_export.importers.files import FormatError
+from dragoman_export.importers.weights import share_equal
+from dragoman_export.reference.imported import (
+    BIAS,
+    OUTPUT,
+    POSITIONS,
+    SOURCE,
+    TARGET,
+    TARGET_POSITIONS,
+    Activation,
+    AlignmentHead,
+    Imported,
+    Norm,
+    TransformerArchitecture,
+)
+
+NUM_HEADS = {"": 8, "TransformerBase": 8, "TransformerBig": 16, "TransformerSpec": 8}
+"""The kinds of models that are read, and their heads where nothing tells them."""
+REVISIONS = range(2, 8)
+ACTIVATIONS: tuple[Activation | None, ...] = (
+    "relu",
+    "gelu-tanh",
+    "swish",
+    "gelu",
+    "gelu-sigmoid",
+    None,
+    None,
+)
+"""By CTranslate2's numbers; None for tanh and the logistic function, which our Transformer has not."""
+
+
+class _Side(NamedTuple):
+    """What is told of one stack of layers."""
+
+    layers: int
+    heads: int
+    norm: Norm
+    activation: Activation
+    scale: float
+
+
+def read_transformer(
+    model: BinaryModel, variables: Variables, *, max_positions: int, norm_epsilon: float
+) -> Imported:
+    """Everything of the model. Raises FormatError, naming what our Transformer has no place for.
+
+    Where positions are not in the file, and where they are more, there are `max_positions`. What the files do
+    not say, which target token begins a translation and which are never produced, is as if there were none.
+    """
+    source_embedding = (
+        "encoder/embeddings_0" if "encoder/embeddings_0/weight" in variables else "encoder/embeddings"
+    )
+    if "encoder/embeddings_1/weight" in variables:
+        raise FormatError(
+            f"{model.path} has source features beside the tokens; such models can't be exported"
+        )
+    source = variables.floats(f"{source_embedding}/weight", None, None)
+    target = variables.floats("decoder/embeddings/weight", None, None)
+    width = source.shape[1]
+    encoder, decoder = (_read_side(model, variables, side, width) for side in ("encoder", "decoder"))
+    for field in ("heads", "norm", "activation", "scale"):
+        if getattr(encoder, field) != getattr(decoder, field):
+            raise FormatError(
+                f"{model.path}: {field} is {getattr(encoder, field)} in the encoder and "
+                f"{getattr(decoder, field)} in the decoder; only models with the same can be exported"
+            )
+    refuse_foreign(model.path, variables, heads=decoder.heads, width=width)
+    output = variables.floats("decoder/projection/weight", len(target), width)
+    parameters = {SOURCE: source, TARGET: target, OUTPUT: output}
+    parameters[BIAS] = _bias(variables, "decoder/projection", len(target))
+    if target.shape[1] != width:
+        raise FormatError(
+            f"{model.path}: source embeddings are {width} wide and target embeddings {target.shape[1]}"
+        )
+    reader = _Reader(variables, parameters, width)
+    for side, stated in (("encoder", encoder), ("decoder", decoder)):
+        for layer in range(stated.layers):
+            reader.layer(side, layer)
+        if stated.norm == "pre":
+            reader.norm(f"{side}/layer_norm", f"{side}_norm")
+    positions = [
+        _positions(variables, f"{side}/position_encodings/encodings", width, max_positions)
+        for side in ("encoder", "decoder")
+    ]
+    shortest = min(map(len, positions))
+    head = _alignment_head(variables, decoder)
+    refuse_unread(model.path, variables)
+    parameters[POSITIONS], parameters[TARGET_POSITIONS] = (table[:shortest] for table in positions)
+    return Imported(
+        architecture=TransformerArchitecture(
+            width=width,
+            heads=decoder.heads,
+            feed_forward=reader.feed_forward,
+            encoder_layers=encoder.layers,
+            decoder_layers=decoder.layers,
+            past="self-attention",
+            norm=decoder.norm,
+            activation=decoder.activation,
+            embedding_scale=decoder.scale,
+            norm_epsilon=norm_epsilon,
+            alignment_head=head,
+            bos=0,
+            never_produced=(),
+        ),
+        weights=share_equal(parameters),
+    )
+
+
+class _Reader:
+    """Puts the variables of layers among our parameters."""
+
+    def __init__(self, variables: Variables, parameters: dict[str, Floats], width: int) -> None:
+        self._variables = variables
+        self._parameters = parameters
+        self._width = width
+        self.feed_forward = 0
+
+    def layer(self, side: str, number: int) -> None:
+        """A layer of "encoder" or "decoder"."""
+        theirs, ours = f"{side}/layer_{number}", f"{side}_layers.{number}"
+        width = self._width
+        self_attention = "attention" if side == "encoder" else "self_attention"
+        own_residual = "attention_residual" if side == "encoder" else "self_residual"
+        self._linear(f"{theirs}/self_attention/linear_0", f"{ours}.{self_attention}.input", 3 * width, width)
+        self._linear(f"{theirs}/self_attention/linear_1", f"{ours}.{self_attention}.output", width, width)
+        self.norm(f"{theirs}/self_attention/layer_norm", f"{ours}.{own_residual}.norm")
+        if side == "decoder":
+            self._linear(f"{theirs}/attention/linear_0", f"{ours}.cross_attention.query", width, width)
+            self._linear(f"{theirs}/attention/linear_1", f"{ours}.cross_attention.memory", 2 * width, width)
+            self._linear(f"{theirs}/attention/linear_2", f"{ours}.cross_attention.output", width, width)
+            self.norm(f"{theirs}/attention/layer_norm", f"{ours}.cross_residual.norm")
+        units = self.feed_forward or len(self._variables.floats(f"{theirs}/ffn/linear_0/weight", None, width))
+        self.feed_forward = units
+        self._linear(f"{theirs}/ffn/linear_0", f"{ours}.feed_forward.expand", units, width)
+        self._linear(f"{theirs}/ffn/linear_1", f"{ours}.feed_forward.contract", width, units)
+        self.norm(f"{theirs}/ffn/layer_norm", f"{ours}.feed_forward_residual.norm")
+
+    def norm(self, theirs: str, ours: str) -> None:
+        """A layer normalisation."""
+        self._parameters[f"{ours}.weight"] = self._variables.floats(f"{theirs}/gamma", self._width)
+        if f"{theirs}/beta" not in self._variables:
+            raise FormatError(
+                f"{theirs} has no beta: it is normalised by its root mean square (RMSNorm), which our "
+                "Transformer has no place for"
+            )
+        self._parameters[f"{ours}.bias"] = self._variables.floats(f"{theirs}/beta", self._width)
+
+    def _linear(self, theirs: str, ours: str, outputs: int, inputs: int) -> None:
+        self._parameters[f"{ours}.weight"] = self._variables.floats(f"{theirs}/weight", outputs, inputs)
+        self._parameters[f"{ours}.bias"] = _bias(self._variables, theirs, outputs)
+
+
+def _bias(variables: Variables, name: str, size: int) -> Floats:
+    """The bias of a linear layer; of one without, zeros."""
+    if f"{name}/bias" not in variables:
+        return np.zeros(size, np.float32)
+    return variables.floats(f"{name}/bias", size)
+
+
+def _read_side(model: BinaryModel, variables: Variables, side: str, width: int) -> _Side:
+    def told(name: str, default: float) -> float:
+        """A setting of this side; in older revisions, of both."""
+        common = variables.number(name, default)
+        return variables.number(f"{side}/{name}", common)
+
+    layers = variables.count(f"{side}/layer")
+    if not layers:
+        raise FormatError(f"{model.path} has no layers of {side}")
+    heads = int(told("num_heads", NUM_HEADS[model.spec]))
+    if not 0 < heads <= width or width % heads:
+        raise FormatError(f"{model.path}: {side} has {heads} heads, which do not divide {width}")
+    number = int(told("activation", 0))
+    activation = ACTIVATIONS[number] if 0 <= number < len(ACTIVATIONS) else None
+    if activation is None:
+        raise FormatError(
+            f"{model.path}: its feed-forward layers have the activation {number} of CTranslate2; known are "
+            + ", ".join(f"{index} ({name})" for index, name in enumerate(ACTIVATIONS) if name)
+        )
+    return _Side(
+        layers=layers,
+        heads=heads,
+        norm="pre" if told("pre_norm", 1) else "post",
+        activation=activation,
+        scale=_scale(variables, side, width),
+    )
+
+
+def _scale(variables: Variables, side: str, width: int) -> float:
+    """What embeddings are multiplied by: a truth value stands for the root of the width, or for 1."""
+    name = f"{side}/scale_embeddings"
+    if name not in variables:
+        name = f"{side}/embeddings/multiply_by_sqrt_depth"
+    scale = variables.number(name, 1)
+    if name not in variables or variables.is_flag(name):
+        return math.sqrt(width) if scale else 1.0
+    return math.sqrt(width) if math.isclose(scale, math.sqrt(width), rel_tol=1e-5) else scale
+
+
+def _positions(variables: Variables, name: str, width: int, max_positions: int) -> Floats:
+    if name in variables:
+        return variables.floats(name, None, width)[:max_positions]
+    if width % 2 or width < 4:
+        raise FormatError(
+            f"positions are not in the model, and it is {width} wide: give an even width from 4 on"
+        )
+    # Counted from 1, and from a wavelength of 2π to one of 20000π, both included.
+    half = np.arange(width // 2, dtype=np.float64)
+    angle = np.arange(1, max_positions + 1)[:, None] * np.exp(-half * math.log(10000) / (width // 2 - 1))
+    return np.concatenate([np.sin(angle), np.cos(angle)], axis=1).astype(np.float32)
+
+
+def _alignment_head(variables: Variables, decoder: _Side) -> AlignmentHead | None:
+    """The head that CTranslate2 aligns by, the first where it takes the mean of some.
+
+    None where that is the mean of all heads of the last layer.
+    """
+    layer, heads = (
+        int(variables.number(f"decoder/alignment_{name}", variables.number(f"alignment_{name}", default)))
+        for name, default in (("layer", -1), ("heads", 1))
+    )
+    if layer < 0:
+        layer += decoder.layers
+    if not 0 <= layer < decoder.layers:
+        raise FormatError(f"alignments are said to be those of layer {layer}; there are {decoder.layers}")
+    if heads in (0, decoder.heads) and layer == decoder.layers - 1 and decoder.heads > 1:
+        return None
+    return AlignmentHead(layer=layer, head=0)
+
+
+FOREIGN = (
+    ("relative_attention_bias", "T5's bias of relative positions"),
+    ("relative_attention_max_distance", "T5's bias of relative positions"),
+    ("relative_", "relative positions"),
+    ("rotary_", "rotary positions"),
+    ("alibi", "positions as biases (ALiBi)"),
+    ("num_heads_kv", "several heads to one of keys and values (grouped-query attention)"),
+    ("multi_query_attention", "one head of keys and values for all (multi-query attention)"),
+    ("linear_0_noact", "gated feed-forward layers"),
+    ("layernorm_embedding", "normalised embeddings"),
+    ("project_in", "a projection behind the embedding"),
+    ("project_out", "a projection before the output layer"),
+    ("scale_outputs", "scaled outputs"),
+    ("sliding_window", "a sliding window"),
+    ("final_logit_softcapping", "soft caps of logits"),
+    ("layer_scalar", "scaled layers"),
+    ("q_norm", "normalised queries and keys"),
+    ("k_norm", "normalised queries and keys"),
+    ("v_norm", "normalised values"),
+    ("memory_kv", "merged attention"),
+    ("weight_zero", "weights quantized as AWQ"),
+    ("head_dim", "heads of a width of their own"),
+    ("queries_scale", "scaled queries"),
+    ("input_layer_norm", "parallel layers or more than one norm around each"),
+    ("post_attention_layer_norm", "parallel layers or more than one norm around each"),
+    ("shared_layer_norm", "parallel layers"),
+    ("feedforward_layer_norm", "more than one norm around each layer"),
+)
+"""What a variable's name holds, and what that means."""
+
+
+def refuse_foreign(path: Path, variables: Variables, *, heads: int, width: int) -> None:
+    """Raises FormatError for what is known and has no place, unless it says that there is none of it."""
+    neutral = {
+        "alibi": (0,),
+        "alibi_use_positive_positions": (0, 1),
+        "scale_alibi": (0, 1),
+        "sliding_window": (0,),
+        "num_heads_kv": (heads,),
+        "multi_query_attention": (0,),
+        "head_dim": (width // heads,),
+    }
+    for name in variables.unread():
+        meaning = next((meaning for part, meaning in FOREIGN if part in name), "")
+        last = name.rsplit("/", 1)[-1]
+        if meaning and not (last in neutral and variables.number(name, 0) in neutral[last]):
+            raise FormatError(f"{path} has {meaning} ({name}); such models can't be exported")
+
+
+def refuse_unread(path: Path, variables: Variables) -> None:
+    """Raises FormatError for what nobody has read."""
+    # How several embeddings are merged, of which there is one.
+    unread = [name for name in variables.unread() if not name.endswith("embeddings_merge")]
+    if unread:
+        raise FormatError(
+            f"{path} has {unread[0]}, which is none of a Transformer's variables that are known; such models "
+            "can't be exported"
+        )

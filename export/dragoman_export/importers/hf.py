@@ -1,0 +1,308 @@
+"""Reads a checkpoint as Hugging Face keeps it: a folder.
+
+It has config.json, model.safetensors or pytorch_model.bin, the tokenizer's files (of MarianMT source.spm,
+target.spm and vocab.json, of M2M100 and NLLB sentencepiece.bpe.model), and may have generation_config.json,
+tokenizer_config.json, added_tokens.json, special_tokens_map.json, target_vocab.json, metadata.json and
+README.md. Where there is no generation_config.json, as in older releases, config.json has what stands there.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+from dragoman_bundle.decoding import DecodingDefaults
+from dragoman_bundle.manifest import MULTIPLE_LANGUAGES, SpecialIds
+from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
+
+from dragoman_export.importers.files import (
+    MAX_OUTPUT_MARGIN,
+    MAX_OUTPUT_RATIO,
+    FormatError,
+    command_line,
+    read_object,
+)
+from dragoman_export.importers.hf_configuration import (
+    METADATA_FILE,
+    Configuration,
+    find_language,
+    find_licence,
+    read_configuration,
+)
+from dragoman_export.importers.hf_tokenizers import (
+    added_tokens,
+    check_added_tokens,
+    read_multilingual,
+    with_added_tokens,
+)
+from dragoman_export.importers.hf_weights import transformer
+from dragoman_export.importers.tensors import read_tensors
+from dragoman_export.model import ImportedModel
+from dragoman_export.reference.imported import Floats
+from dragoman_export.subject import Card, Subject
+
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+_KINDS = {"marian": "A MarianMT", "m2m_100": "A multilingual"}
+BEAM_SIZE = 4
+"""Where the checkpoint does not say."""
+_NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "begin_suppress_tokens": ([],),
+    "diversity_penalty": (0,),
+    "do_sample": (False,),
+    "encoder_no_repeat_ngram_size": (0,),
+    "encoder_repetition_penalty": (1,),
+    "exponential_decay_length_penalty": (),
+    "force_words_ids": ([],),
+    "forced_decoder_ids": ([],),
+    "guidance_scale": (1,),
+    "min_length": (0, 1),
+    "min_new_tokens": (0,),
+    "no_repeat_ngram_size": (0,),
+    "num_beam_groups": (1,),
+    "penalty_alpha": (0,),
+    "repetition_penalty": (1,),
+    "sequence_bias": ({},),
+}
+"""What of generation_config.json makes `generate()` search otherwise, and values beside None that do not."""
+
+
+def load_checkpoint(
+    name: str,
+    *,
+    source_language: str | None = None,
+    target_language: str | None = None,
+    language_token: str | None = None,
+) -> Subject:
+    """The checkpoint in a folder. One of M2M100 or NLLB knows its languages itself.
+
+    Languages that are not given are those of tokenizer_config.json, or else of metadata.json. Of a model
+    with several target languages the `language_token`, such as `>>fra<<`, chooses one for good. Raises
+    FormatError where it is of neither type, is not whole, names no languages, has no such token, or
+    holds what our Transformer has no place for.
+
+    The engine may find another translation than `generate()`, by four definitions, the first three with a
+    beam alone; the card tells those that are the checkpoint's:
+
+    - The length penalty's exponent is taken over as it is, but `generate()` divides a hypothesis'
+      log-probability by length^exponent, and the engine by ((5 + length) / 6)^exponent (Wu et al. 2016,
+      equation 14).
+    - The engine leaves out tokens that are never produced before it takes probabilities; `generate()` does so
+      after, unless `renormalize_logits` is set.
+    - The engine ends a search once as many hypotheses as the beam have ended; `generate()` goes on while a
+      running one might beat the worst of those, unless `early_stopping` is True.
+    - At the most tokens of an output `generate()` puts an end where `forced_eos_token_id` is set; the
+      engine's translation is cut there.
+    """
+    folder = Path(name)
+    if not folder.is_dir():
+        raise FormatError(f"there is no folder {name}")
+    stated = read_object(folder / "config.json")
+    config = read_configuration(name, stated)
+    # Where there is none, as in older releases, config.json has what stands there.
+    generation = read_object(folder / "generation_config.json", is_needed=False) or stated
+    _check_generation(name, config, generation)
+    tokenizer_config = read_object(folder / "tokenizer_config.json", is_needed=False)
+    is_separate = bool(tokenizer_config.get("separate_vocabs"))
+    added = added_tokens(
+        name,
+        added=read_object(folder / "added_tokens.json", is_needed=False),
+        tokenizer_config=tokenizer_config,
+        special=read_object(folder / "special_tokens_map.json", is_needed=False),
+    )
+    options = command_line(
+        source_language=source_language, target_language=target_language, language_token=language_token
+    )
+    languages: dict[str, str] = {}
+    if config.type == "m2m_100":
+        if options:
+            raise FormatError(f"{name} is of many languages, all of which its bundle has; leave{options} out")
+        source, languages = read_multilingual(folder, config, added)
+        target = source
+        source_language = target_language = MULTIPLE_LANGUAGES
+    else:
+        source, target = _tokenizers(folder, config, is_separate, language_token, added)
+        check_added_tokens(name, source, added)
+    metadata = read_object(folder / METADATA_FILE, is_needed=False)
+    licence = find_licence(_read(folder, "README.md", default=b"").decode(errors="replace"))
+    origin = folder.resolve().name
+    never_produced = _never_produced(name, config, generation)
+    model = ImportedModel(transformer(name, config, _read_weights(folder), never_produced))
+    return Subject(
+        model=model,
+        sizes=(model.sizes,),
+        parameters=model.num_parameters,
+        source_tokenizer=source,
+        target_tokenizer=target,
+        source_language=source_language
+        or find_language(name, tokenizer_config=tokenizer_config, metadata=metadata, side="source"),
+        target_language=target_language
+        or find_language(name, tokenizer_config=tokenizer_config, metadata=metadata, side="target"),
+        languages=languages,
+        decoding=_decoding(config, generation),
+        card=Card(
+            description=f"{_KINDS[config.type]} model of Hugging Face, {origin}.",
+            data=f"That of {origin}: see its own card",
+            licence=licence,
+            credit=f"The makers of {origin}",
+        ),
+        training=_training_text(origin, options, config, generation),
+    )
+
+
+def _read_weights(folder: Path) -> Mapping[str, Floats]:
+    """The tensors of the checkpoint. Raises FormatError where they are not whole."""
+    paths = [folder / file for file in WEIGHTS if (folder / file).is_file()]
+    if not paths:
+        raise FormatError(f"{folder} has neither {' nor '.join(WEIGHTS)}, of which a checkpoint has one")
+    return read_tensors(paths[0])
+
+
+def _training_text(origin: str, options: str, config: Configuration, generation: Mapping[str, Any]) -> str:
+    """The card's section on training; `options` are those that languages were given by."""
+    return f"""Trained elsewhere. This exports {origin} again:
+
+```
+dragoman get {origin}{options} \\
+  {{export}}
+```
+
+It may find another translation than `generate()` of Hugging Face:
+
+{_differences(config, generation)}"""
+
+
+def _differences(config: Configuration, generation: Mapping[str, Any]) -> str:
+    """How the checkpoint's own search is defined otherwise than the engine's, as a list in Markdown."""
+    stopping = generation.get("early_stopping") or False
+    penalty = (
+        "There a hypothesis' log-probability is divided by length^a; here by ((5 + length) / 6)^a (Wu et al. "
+        "2016, equation 14), with the same length penalty a."
+    )
+    found = [penalty]
+    if config.type == "marian" and not generation.get("renormalize_logits"):
+        found.append(
+            "There tokens that are never produced are left out after probabilities are taken; here before, "
+            "as with `renormalize_logits=True`."
+        )
+    if stopping is not True:
+        length = "any length" if stopping == "never" else "the length it has"
+        found.append(
+            f"There, with `early_stopping={stopping!r}`, a search whose beam is full of ended hypotheses "
+            f"goes on while a running one might, at {length}, beat the worst of them; here it ends then, "
+            "as with `early_stopping=True`."
+        )
+    if generation.get("forced_eos_token_id") is not None:
+        found.append(
+            "There a translation at the limit of output tokens ends with a token that is forced; here it is "
+            "cut, with one token more."
+        )
+    return "\n".join(fill(f"- {each}", 110, subsequent_indent="  ") for each in found)
+
+
+def _tokenizers(
+    folder: Path,
+    config: Configuration,
+    is_separate: bool,
+    language_token: str | None,
+    added: Mapping[str, int | None],
+) -> tuple[VocabularyTokenizer, VocabularyTokenizer]:
+    tokenizers, name = [], str(folder)
+    target_file = "target_vocab.json" if is_separate else "vocab.json"
+    for side, file, size, token in (
+        ("source", "vocab.json", config.source_size, language_token),
+        ("target", target_file, config.target_size, None),
+    ):
+        vocabulary = _read(folder, file)
+        try:
+            if side == "source" or not is_separate:
+                vocabulary = with_added_tokens(name, vocabulary, added)
+            pieces = json.loads(vocabulary)
+            ids = SpecialIds(
+                pad=config.pad,
+                unk=pieces["<unk>"],
+                bos=config.start,
+                eos=config.eos,
+            )
+            tokenizer = VocabularyTokenizer(
+                _read(folder, f"{side}.spm"), vocabulary, size=size, ids=ids, language_token=token
+            )
+        except FormatError:
+            raise
+        except ValueError as error:
+            raise FormatError(f"{name}: {side}.spm with {file}: {error}") from error
+        except (AttributeError, KeyError, TypeError) as error:
+            raise FormatError(f"{name}: {side}.spm with {file} is no tokenizer: {error!r}") from error
+        tokenizers.append(tokenizer)
+    return tokenizers[0], tokenizers[1]
+
+
+def _never_produced(name: str, config: Configuration, generation: Mapping[str, Any]) -> set[int]:
+    """The token that pads, and those that the checkpoint keeps out of what it generates."""
+    never = {config.pad, *(generation.get("suppress_tokens") or ())}
+    for words in generation.get("bad_words_ids") or ():
+        if len(words) != 1:
+            raise FormatError(
+                f"{name}: bad_words_ids keeps out the sequence {words}; only single tokens can be kept out. "
+                "Take it out of generation_config.json"
+            )
+        # As Hugging Face does: nothing would ever end.
+        if words[0] != config.eos:
+            never.add(words[0])
+    size = config.target_size
+    if strange := sorted(token for token in never if not 0 <= token < size):
+        raise FormatError(
+            f"{name}: it keeps out token {strange[0]}, and there are {size}: correct suppress_tokens or "
+            "bad_words_ids in generation_config.json"
+        )
+    return never
+
+
+def _check_generation(name: str, config: Configuration, generation: Mapping[str, Any]) -> None:
+    """Raises FormatError where `generate()` has rules that the engine does not know."""
+    # A model of many languages is told by it which to write, as a request tells the engine.
+    forced = {} if config.type == "m2m_100" else {"forced_bos_token_id": ()}
+    for key, neutral in (_NEUTRAL | forced).items():
+        value = generation.get(key)
+        if value is not None and value not in neutral:
+            raise FormatError(
+                f"{name}: generation_config.json has {key} = {value}, which no search of ours knows; take it "
+                "out, if the translations may be others without it"
+            )
+    ids = {"decoder_start_token_id": config.start, "eos_token_id": config.eos, "pad_token_id": config.pad}
+    for key, expected in ids.items():
+        value = generation.get(key)
+        if value not in (None, expected, [expected]):
+            raise FormatError(
+                f"{name}: {key} is {value} in generation_config.json and {expected} in config.json; "
+                "make them one"
+            )
+
+
+def _decoding(config: Configuration, generation: Mapping[str, Any]) -> DecodingDefaults:
+    """Decoding defaults: those of the checkpoint, where it says."""
+    # The token of a language comes before those of a translation.
+    positions = config.max_positions if config.type == "marian" else config.max_positions - 1
+    beam_size = generation.get("num_beams") or BEAM_SIZE
+    length_penalty = generation.get("length_penalty")
+    # The former counts what is generated, and goes before the latter, as in `generate()`, which counts the
+    # token that decoding starts with too.
+    max_tokens = generation.get("max_new_tokens") or (generation.get("max_length") or positions + 1) - 1
+    return DecodingDefaults(
+        beam_size=beam_size,
+        length_penalty=1.0 if length_penalty is None else max(0.0, float(length_penalty)),
+        max_source_tokens=positions,
+        max_output_tokens=min(positions, max_tokens),
+        max_output_ratio=MAX_OUTPUT_RATIO,
+        max_output_margin=MAX_OUTPUT_MARGIN,
+    )
+
+
+def _read(folder: Path, file: str, default: bytes | None = None) -> bytes:
+    """A file of the checkpoint. Raises FormatError where there is none and no default."""
+    path = folder / file
+    if path.is_file():
+        return path.read_bytes()
+    if default is None:
+        raise FormatError(f"{folder} has no {file}, which such a checkpoint has")
+    return default

@@ -1,0 +1,249 @@
+"""Reads a model of Marian's own formats, `.npz` and Firefox's `.bin`, as what is exported.
+
+Owns the names of the files beside each other: parameters, vocabularies and how it decodes, as releases of
+OPUS-MT, Firefox and Marian's own training have them.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from dragoman_bundle.decoding import DecodingDefaults
+
+from dragoman_export.importers.files import (
+    MAX_OUTPUT_MARGIN,
+    MAX_OUTPUT_RATIO,
+    FormatError,
+    command_line,
+)
+from dragoman_export.importers.marian_items import read_items
+from dragoman_export.importers.marian_s2s import read_s2s
+from dragoman_export.importers.marian_settings import TransformerSettings, read_settings
+from dragoman_export.importers.marian_transformer import read_transformer
+from dragoman_export.importers.marian_vocabularies import Vocabulary, read_vocabulary
+from dragoman_export.importers.weights import starting_with
+from dragoman_export.model import ImportedModel
+from dragoman_export.reference.imported import SOURCE, TARGET, Imported
+from dragoman_export.subject import Card, Subject
+
+DECODER = "decoder.yml"
+_MODELS = ("*.npz", "*.bin")
+_NO_MODEL = re.compile(r"^(lex|vocab|srcvocab|trgvocab)\.|optimizer|\.s2t\.")
+_PAIR = re.compile(r"\.([a-z]{2})([a-z]{2})\.")
+"""Languages in a name of Firefox's files, as in `model.deen.intgemm.alphas.bin`."""
+_SHARED = ("vocab.spm", "vocabulary.spm", "vocab.*.spm", "*.vocab.yml", "vocab.yml", "vocab.*.yml")
+_SEPARATE = (
+    ("srcvocab.*.spm", "trgvocab.*.spm"),
+    ("vocab.src.*", "vocab.trg.*"),
+    ("*.src.vocab.yml", "*.trg.vocab.yml"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """The files of a model."""
+
+    model: Path
+    vocabularies: tuple[Path, Path]
+    """Of source and target; the same path where one is for both."""
+    cutters: tuple[Path | None, Path | None]
+    """Sentencepiece models beside vocabularies that only number pieces."""
+    decoder: Mapping[str, Any]
+    """`decoder.yml`: how Marian was told to decode; empty where there is none."""
+    languages: tuple[str, str] | None
+    """What the names say of source and target."""
+
+
+def find_files(path: Path, source: Path | None, target: Path | None) -> Files:
+    """The files of a model in a folder, or beside its file. Raises FormatError where some are missing.
+
+    `source` and `target` are vocabularies, or what cuts text for those found, that the user names.
+    """
+    folder = path if path.is_dir() else path.parent
+    decoder = _read_decoder(folder / DECODER)
+    model = path if path.is_file() else _find_model(folder, decoder)
+    vocabularies = _find_vocabularies(folder, model, decoder, source, target)
+    beside = [folder / f"{side}.spm" for side in ("source", "target")]
+    found = [each if each.is_file() else None for each in beside]
+    pair = _PAIR.search(model.name)
+    return Files(
+        model=model,
+        vocabularies=vocabularies,
+        cutters=(source or found[0], target or source or found[1]),
+        decoder=decoder,
+        languages=(pair[1], pair[2]) if pair else None,
+    )
+
+
+def _model_files(folder: Path) -> list[Path]:
+    found = [each for pattern in _MODELS for each in sorted(folder.glob(pattern))]
+    return [each for each in found if not _NO_MODEL.search(each.name)]
+
+
+def _find_model(folder: Path, decoder: Mapping[str, Any]) -> Path:
+    named = [folder / Path(str(name)).name for name in decoder.get("models") or ()]
+    found = named or _model_files(folder)
+    if len(found) != 1:
+        names = ", ".join(each.name for each in found)
+        kind = (
+            f"an ensemble of {names}"
+            if named
+            else f"{len(found)} models of Marian's: {names or '*.npz, *.bin'}"
+        )
+        raise FormatError(f"{folder} has {kind}; one is imported: give its file")
+    return found[0]
+
+
+def _find_vocabularies(
+    folder: Path, model: Path, decoder: Mapping[str, Any], source: Path | None, target: Path | None
+) -> tuple[Path, Path]:
+    named = [folder / Path(str(name)).name for name in decoder.get("vocabs") or ()]
+    if len(named) == 2 and all(each.is_file() for each in named):
+        return named[0], named[1]
+    pair = _PAIR.search(model.name)
+    for patterns in _SEPARATE:
+        first, second = (_one(folder, pattern, pair) for pattern in patterns)
+        if first is not None and second is not None:
+            return first, second
+    for pattern in _SHARED:
+        shared = _one(folder, pattern, pair)
+        if shared is not None:
+            return shared, shared
+    if source is not None:
+        return source, target or source
+    raise FormatError(
+        f"{folder} has no vocabulary, as vocab.spm or vocab.yml for both sides; give those of {model.name} "
+        "with --source-tokenizer and --target-tokenizer"
+    )
+
+
+def _one(folder: Path, pattern: str, pair: Sequence[str] | re.Match[str] | None) -> Path | None:
+    """The only file of that name, or of several the one of the same pair of languages."""
+    found = sorted(folder.glob(pattern))
+    if len(found) > 1 and pair is not None:
+        found = [each for each in found if pair[0] in each.name]
+    return found[0] if len(found) == 1 else None
+
+
+def _read_decoder(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        decoder = yaml.safe_load(path.read_bytes())
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise FormatError(f"{path} is no YAML: {error}") from error
+    if not isinstance(decoder, dict):
+        raise FormatError(f"{path} is no YAML of options")
+    return decoder
+
+
+MAX_TOKENS = 512
+"""Most tokens of a sentence: none are trained on longer ones."""
+BEAM_SIZE, GREEDY = 4, 1
+"""Where no decoder.yml says it: of `.npz`, and of `.bin`, whose models are trained to be decoded greedily."""
+DIFFERENCES = """\
+- There a hypothesis' log-probability is divided by length^a; here by ((5 + length) / 6)^a (Wu et al. 2016,
+  equation 14), with the same a.
+- There a beam grows narrower by each hypothesis that has ended; here it stays as wide until so many have."""
+
+
+def import_marian(
+    path: Path,
+    *,
+    source_language: str | None = None,
+    target_language: str | None = None,
+    source_tokenizer: Path | None = None,
+    target_tokenizer: Path | None = None,
+) -> Subject:
+    """The model in an `.npz` or a `.bin`, or in a folder that has one, with its vocabularies.
+
+    Languages that are not given are those of the file's name, as Firefox's have them. Raises FormatError
+    where it is no model of Marian's, is not whole, or has what is not known here.
+    """
+    files = find_files(path, source_tokenizer, target_tokenizer)
+    languages = _languages(files, source_language, target_language)
+    items = read_items(files.model)
+    settings = read_settings(files.model, items.configuration)
+    if isinstance(settings, TransformerSettings):
+        imported = read_transformer(items, settings, max_positions=MAX_TOKENS)
+    else:
+        imported = read_s2s(items, settings)
+    source, target = (
+        read_vocabulary(vocabulary, cutter)
+        for vocabulary, cutter in zip(files.vocabularies, files.cutters, strict=True)
+    )
+    pieces = {name: len(imported.weights[name]) for name in (SOURCE, TARGET)}
+    is_shared = imported.weights[SOURCE] is imported.weights[TARGET]
+    imported = _starting_from_zero(imported, target)
+    # A source has no beginning: any of its tokens does.
+    source_size, source_bos = pieces[SOURCE] + is_shared, pieces[TARGET] if is_shared else source.end
+    target_tokens = target.tokenizer(pieces=pieces[TARGET], size=pieces[TARGET] + 1, bos=pieces[TARGET])
+    is_one = is_shared and files.vocabularies[0] == files.vocabularies[1] and source.model == target.model
+    source_tokens = (
+        target_tokens if is_one else source.tokenizer(pieces=pieces[SOURCE], size=source_size, bos=source_bos)
+    )
+    model, name = ImportedModel(imported), files.model.name
+    is_greedy = files.model.suffix == ".bin"
+    options = command_line(
+        source_language=source_language,
+        target_language=target_language,
+        source_tokenizer=source_tokenizer,
+        target_tokenizer=target_tokenizer,
+    )
+    return Subject(
+        model=model,
+        sizes=(model.sizes,),
+        parameters=model.num_parameters,
+        source_tokenizer=source_tokens,
+        target_tokenizer=target_tokens,
+        source_language=languages[0],
+        target_language=languages[1],
+        decoding=DecodingDefaults(
+            beam_size=int(files.decoder.get("beam-size", GREEDY if is_greedy else BEAM_SIZE)),
+            length_penalty=float(files.decoder.get("normalize", 0)),
+            max_source_tokens=MAX_TOKENS,
+            max_output_tokens=MAX_TOKENS,
+            max_output_ratio=MAX_OUTPUT_RATIO,
+            max_output_margin=MAX_OUTPUT_MARGIN,
+        ),
+        card=Card(
+            description=f"A model of Marian's, {name}.",
+            data=f"That of {name}: see where it comes from",
+            credit=f"The makers of {name}",
+        ),
+        training=f"""Trained elsewhere. This gets {name} again:
+
+```
+dragoman get {shlex.quote(name)}{options} \\
+  {{export}}
+```
+
+It may find another translation than Marian:
+
+{DIFFERENCES}""",
+    )
+
+
+def _starting_from_zero(imported: Imported, target: Vocabulary) -> Imported:
+    """The same with a token that begins translations, and whose embedding is 0, as Marian begins them."""
+    architecture = imported.architecture
+    imported = starting_with(imported, architecture.bos, never_produced=architecture.never_produced)
+    return replace(imported, architecture=replace(imported.architecture, barred=target.barred))
+
+
+def _languages(files: Files, source: str | None, target: str | None) -> tuple[str, str]:
+    found = []
+    for side, given, named in zip(
+        ("source", "target"), (source, target), files.languages or (None, None), strict=True
+    ):
+        language = given or named
+        if not language:
+            raise FormatError(
+                f"{files.model} does not say its {side} language; give it with --{side}-language"
+            )
+        found.append(language)
+    return found[0], found[1]

@@ -1,0 +1,242 @@
+"""`special:model.yml`: what kind of model it is. All in it is read, known to change nothing, or refused.
+
+Owns Marian's options. Must not know parameters.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from dragoman_export.importers.files import FormatError
+from dragoman_export.reference.imported import Activation, Norm, Past
+
+Value = TypeVar("Value", int, str, bool)
+
+ACTIVATIONS: dict[str, Activation] = {"relu": "relu", "swish": "swish", "gelu": "gelu-sigmoid"}
+"""Marian's names, and ours."""
+TYPES = ("transformer", "s2s")
+_LABELS = (
+    *("version", "max-length", "bert-train-type-embeddings", "bert-type-vocab-size", "separator-symbol"),
+    *("ulr-dim-emb", "ulr-trainable-transformation", "lemma-dependency", "factors-combine", "input-reorder"),
+    *("transformer-depth-scaling", "char-stride", "char-highway", "char-conv-filters-num"),
+    *("char-conv-filters-widths", "input-join-fields"),
+)
+"""Options that change nothing of a model that is read here."""
+_NEUTRAL: Mapping[str, tuple[Any, ...]] = {
+    "factors-dim-emb": (0,),
+    "input-types": ([], None),
+    "lemma-dim-emb": (0,),
+    "right-left": (False,),
+    "ulr": (False,),
+    "original-type": (),
+    "output-approx-knn": ([], None),
+}
+"""Options of every type, and their values that change nothing."""
+_NEUTRAL_TRANSFORMER: Mapping[str, tuple[Any, ...]] = {
+    "transformer-alibi-shift": (False,),
+    "transformer-alibi-trainable": (False,),
+    "transformer-attention-mask": ("default",),
+    "transformer-disable-position-embeddings": (False,),
+    "transformer-ffn-depth": (2,),
+    "transformer-decoder-ffn-depth": (0, 2),
+    "transformer-no-affine": (False,),
+    "transformer-no-bias": (False,),
+    "transformer-no-projection": (False,),
+    "transformer-pool": (False,),
+    "transformer-rnn-projection": (False,),
+    "transformer-tied-layers": ([], None),
+    "transformer-train-position-embeddings": (False,),
+    "transformer-train-positions": (False,),
+}
+_TRANSFORMER = (
+    *("transformer-heads", "transformer-dim-ffn", "transformer-decoder-dim-ffn", "transformer-preprocess"),
+    *("transformer-ffn-activation", "transformer-decoder-autoreg", "transformer-postprocess"),
+    *("transformer-postprocess-emb", "transformer-postprocess-top", "transformer-guided-alignment-layer"),
+    *("transformer-aan-activation", "transformer-aan-depth", "transformer-aan-nogate", "transformer-dim-aan"),
+)
+_RECURRENT = (
+    *("dim-rnn", "enc-cell", "enc-cell-depth", "enc-type", "dec-cell", "dec-cell-base-depth"),
+    *("dec-cell-high-depth", "skip", "layer-normalization"),
+)
+_EVERY = (
+    *("type", "dim-emb", "dim-vocabs", "enc-depth", "dec-depth", "output-omit-bias"),
+    *("tied-embeddings", "tied-embeddings-all", "tied-embeddings-src"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Common:
+    """What models of all types say."""
+
+    type: str
+    embedding_size: int
+    encoder_layers: int
+    decoder_layers: int
+    tied_source: bool
+    """Whether both sides have one embedding."""
+    tied_output: bool
+    """Whether the output layer's matrix is the target embedding."""
+    has_output_bias: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerSettings(Common):
+    """A Transformer."""
+
+    heads: int
+    feed_forward: int
+    past: Past
+    norm: Norm
+    has_top_norm: bool
+    """Whether each stack ends with a norm."""
+    activation: Activation
+    alignment_layer: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentSettings(Common):
+    """An encoder-decoder of gated recurrent units with attention."""
+
+    units: int
+    both_ways: bool
+    encoder_cells: int
+    base_cells: int
+    high_cells: int
+    skip: bool
+    layer_normalization: bool
+
+
+Settings = TransformerSettings | RecurrentSettings
+
+
+def read_settings(path: Path, configuration: bytes) -> Settings:
+    """The settings of a model. Raises FormatError, naming the option, for what is not known here."""
+    try:
+        options = yaml.safe_load(configuration)
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise FormatError(f"{path}: its configuration is no YAML: {error}") from error
+    if not isinstance(options, dict):
+        raise FormatError(f"{path}: its configuration is no YAML of options")
+    return _Options(path, options).settings()
+
+
+class _Options:
+    """The options of one file."""
+
+    def __init__(self, path: Path, options: Mapping[Any, Any]) -> None:
+        self._path = path
+        self._options = options
+
+    def settings(self) -> Settings:
+        """All that they say."""
+        kind = self._choice("type", "", {kind: kind for kind in TYPES})
+        is_transformer = kind == "transformer"
+        own, others = (_TRANSFORMER, _RECURRENT) if is_transformer else (_RECURRENT, _TRANSFORMER)
+        neutral = {**_NEUTRAL, **_NEUTRAL_TRANSFORMER} if is_transformer else _NEUTRAL
+        ignored = {*_LABELS, *others, *(() if is_transformer else _NEUTRAL_TRANSFORMER)}
+        for name, value in self._options.items():
+            if name in neutral and value not in neutral[name]:
+                self._refuse(name, "is not supported")
+            if name not in (*neutral, *ignored, *own, *_EVERY):
+                self._refuse(name, "is not known; a model that it says nothing of can be imported without")
+        return self._transformer(kind) if is_transformer else self._recurrent(kind)
+
+    def _common(self, kind: str) -> dict[str, Any]:
+        is_all = self._get("tied-embeddings-all", False)
+        return {
+            "type": kind,
+            "embedding_size": self._count("dim-emb"),
+            "encoder_layers": self._count("enc-depth"),
+            "decoder_layers": self._count("dec-depth"),
+            "tied_source": is_all or self._get("tied-embeddings-src", False),
+            "tied_output": is_all or self._get("tied-embeddings", False),
+            "has_output_bias": not self._get("output-omit-bias", False),
+        }
+
+    def _transformer(self, kind: str) -> TransformerSettings:
+        pasts: dict[str, Past] = {"self-attention": "self-attention", "rnn": "ssru"}
+        past = self._choice("transformer-decoder-autoreg", "self-attention", pasts)
+        if past == "ssru":
+            self._choice("dec-cell", "", {"ssru": "ssru"})
+            if self._get("layer-normalization", False):
+                self._refuse("layer-normalization", "with SSRU is not supported")
+        units = self._count("transformer-dim-ffn")
+        if self._get("transformer-decoder-dim-ffn", 0) not in (0, units):
+            self._refuse("transformer-decoder-dim-ffn", f"is not transformer-dim-ffn, {units}: not supported")
+        around: dict[tuple[str, str], Norm] = {("", "an"): "post", ("n", "a"): "pre"}
+        steps = (self._steps("transformer-preprocess", ""), self._steps("transformer-postprocess", "dan"))
+        if steps not in around:
+            before = self._get("transformer-preprocess", "")
+            self._refuse(
+                "transformer-postprocess",
+                f"with transformer-preprocess {before!r} is not supported; known are 'dan' after each "
+                "sublayer, and 'n' before with 'da' after it",
+            )
+        if self._steps("transformer-postprocess-emb", "d"):
+            self._refuse("transformer-postprocess-emb", "is not supported; known is 'd'")
+        top = self._steps("transformer-postprocess-top", "")
+        if top not in ("", "n"):
+            self._refuse("transformer-postprocess-top", "is not supported; known are '' and 'n'")
+        common = self._common(kind)
+        layer = self._get("transformer-guided-alignment-layer", "last", str, int)
+        layers = common["decoder_layers"]
+        number = layers if layer == "last" else int(layer) if str(layer).isdecimal() else 0
+        if not 0 < number <= layers:
+            self._refuse("transformer-guided-alignment-layer", f"is no layer of {layers}")
+        return TransformerSettings(
+            **common,
+            heads=self._count("transformer-heads"),
+            feed_forward=units,
+            past=past,
+            norm=around[steps],
+            has_top_norm=top == "n",
+            activation=self._choice("transformer-ffn-activation", "swish", ACTIVATIONS),
+            alignment_layer=number - 1,
+        )
+
+    def _recurrent(self, kind: str) -> RecurrentSettings:
+        cells = {"gru": "gru", "gru-nematus": "gru-nematus"}
+        found = {self._choice(f"{side}-cell", "gru", cells) for side in ("enc", "dec")}
+        layer_normalization = self._get("layer-normalization", False)
+        if layer_normalization and "gru-nematus" in found:
+            self._refuse("layer-normalization", "with gru-nematus is not supported; with gru it is")
+        both_ways = {"bidirectional": True, "bi-unidirectional": False}
+        return RecurrentSettings(
+            **self._common(kind),
+            units=self._count("dim-rnn"),
+            both_ways=self._choice("enc-type", "bidirectional", both_ways),
+            encoder_cells=self._count("enc-cell-depth", 1),
+            base_cells=self._count("dec-cell-base-depth", 2),
+            high_cells=self._count("dec-cell-high-depth", 1),
+            skip=self._get("skip", False),
+            layer_normalization=layer_normalization,
+        )
+
+    def _steps(self, name: str, default: str) -> str:
+        """What is done around a sublayer, without dropout."""
+        return str(self._get(name, default) or "").replace("d", "")
+
+    def _count(self, name: str, default: int = 0) -> int:
+        value = self._get(name, default)
+        if value < 1:
+            self._refuse(name, "is missing or less than 1")
+        return value
+
+    def _choice(self, name: str, default: str, known: Mapping[str, Any]) -> Any:
+        value = self._get(name, default)
+        if value not in known:
+            self._refuse(name, f"is not supported; known are {', '.join(known)}")
+        return known[value]
+
+    def _get(self, name: str, default: Value, *kinds: type) -> Value:
+        value = self._options.get(name, default)
+        if type(value) not in (kinds or (type(default),)):
+            self._refuse(name, f"is no {type(default).__name__}")
+        found: Value = value
+        return found
+
+    def _refuse(self, name: str, why: str) -> None:
+        raise FormatError(f"{self._path}: {name} is {self._options.get(name)!r}, which {why}")
