@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from dragoman_bundle.checked_files import check_file, check_size, read_file, read_regular
 from dragoman_bundle.errors import (
     BundleError,
     BundleFileError,
@@ -14,9 +15,7 @@ from dragoman_bundle.errors import (
     ShortlistError,
     TokenizerMismatchError,
 )
-from dragoman_bundle.files.checked_files import check_file, check_size, read_file
-from dragoman_bundle.files.external_data import external_files
-from dragoman_bundle.files.regular_file import read_regular
+from dragoman_bundle.external_data import external_files
 from dragoman_bundle.manifest import (
     GRAPH_SUFFIX,
     GRAPHS,

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from dragoman_bundle.ranges import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, check_number
+from dragoman_bundle.names import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, check_number
 
 _MAX_TOKENS = 1_000_000
 """More than any sentence has: a model that says it takes more of them says nothing."""

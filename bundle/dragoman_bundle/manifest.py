@@ -13,12 +13,13 @@ from typing import NoReturn
 from dragoman_bundle.codec import CodecError, decode, encode
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.errors import ManifestError
-from dragoman_bundle.names import check_language, check_name
-from dragoman_bundle.ranges import (
+from dragoman_bundle.names import (
     MAX_BEAM_SIZE,
     MAX_LENGTH_PENALTY,
+    check_language,
     check_line,
     check_lines,
+    check_name,
     check_number,
 )
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from dragoman_bundle.checked_files import sha256_of
 from dragoman_bundle.errors import BundleError
-from dragoman_bundle.files.checked_files import sha256_of
 from dragoman_bundle.manifest import MANIFEST_FILE, FileEntry, Manifest
 
 

@@ -5,9 +5,10 @@ import logging
 import ssl
 from pathlib import Path
 
-from dragoman_bundle.files.regular_file import read_regular
+from dragoman_bundle.checked_files import read_regular
 
 from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
+from dragoman_server.errors import ServerFileError
 
 MAX_FILE_BYTES = 1 << 20
 """Most bytes of a certificate's file, or of its key's."""
@@ -19,15 +20,11 @@ MAX_LOOK_SECONDS = 1.0
 logger = logging.getLogger(__name__)
 
 
-class CertificateError(ValueError):
-    """A certificate and its key can't be read, or are none."""
-
-
 class Certificate:
     """A chain of certificates, the server's own first, and its key: two PEM files."""
 
     def __init__(self, chain: Path, key: Path, client_authorities: bytes | None = None) -> None:
-        """Raises CertificateError. `client_authorities`: what callers' certificates must come from, in PEM;
+        """Raises ServerFileError. `client_authorities`: what callers' certificates must come from, in PEM;
         None asks for none.
         """
         self._chain, self._key = chain, key
@@ -65,7 +62,7 @@ class Certificate:
         try:
             self.pair, self.context = self._load()
             self._is_usable = True
-        except CertificateError as error:
+        except ServerFileError as error:
             self._is_usable = False
             _log(str(error))
 
@@ -73,11 +70,11 @@ class Certificate:
         return [_version(path) for path in (self._chain, self._key)]
 
     def _load(self) -> tuple[tuple[bytes, bytes], ssl.SSLContext]:
-        """Raises CertificateError."""
+        """Raises ServerFileError."""
         try:
             key, chain = (read_regular(path, max_bytes=MAX_FILE_BYTES) for path in (self._key, self._chain))
         except OSError as error:
-            raise CertificateError(f"{error.filename} can't be read: {error.strerror}") from error
+            raise ServerFileError(f"{error.filename} can't be read: {error.strerror}") from error
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         if self.client_authorities is not None:
@@ -86,7 +83,7 @@ class Certificate:
         try:
             context.load_cert_chain(self._chain, self._key, password="")
         except OSError as error:
-            raise CertificateError(
+            raise ServerFileError(
                 f"{self._chain} and {self._key} are no certificate with its key, both in PEM and the key "
                 f"without a password: {error}"
             ) from error
@@ -94,13 +91,13 @@ class Certificate:
 
 
 def read_authorities(path: Path) -> bytes:
-    """A PEM file of authorities, checked. Raises CertificateError."""
+    """A PEM file of authorities, checked. Raises ServerFileError."""
     try:
         content = read_regular(path, max_bytes=MAX_FILE_BYTES)
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=content.decode("ascii"))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise CertificateError(
+        raise ServerFileError(
             f"{path} can't be read as certificates of authorities, in PEM: {reason}"
         ) from error
     return content

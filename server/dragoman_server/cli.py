@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from dragoman_server.config import ServerConfig
+from dragoman_server.errors import ServerFileError
 from dragoman_server.options import MissingExtraError, build, options, parameters
 
 PREFIX = "DRAGOMAN_SERVE"
@@ -59,17 +60,12 @@ def serve(**values: Any) -> None:
     # Loaded here: `dragoman serve --help` needs neither onnxruntime nor grpc.
     from prometheus_client import disable_created_metrics
 
-    from dragoman_server.aligners.folder import AlignerError
-    from dragoman_server.certificate import CertificateError
     from dragoman_server.engine import DeviceUnavailableError
-    from dragoman_server.glossaries import GlossaryError
     from dragoman_server.logs import open_log
     from dragoman_server.models.getting import GettingError
     from dragoman_server.models.repository import RepositoryError
     from dragoman_server.server import EngineEndedError, PortError
     from dragoman_server.server import serve as serve_until_stopped
-    from dragoman_server.service.caller_limits import LimitFileError
-    from dragoman_server.service.callers import TokenFileError
 
     try:
         config: ServerConfig = build(ServerConfig, values)
@@ -83,17 +79,13 @@ def serve(**values: Any) -> None:
         try:
             finished = asyncio.run(serve_until_stopped(config, log))
         except (
-            AlignerError,
-            CertificateError,
             DeviceUnavailableError,
             EngineEndedError,
             GettingError,
-            GlossaryError,
-            LimitFileError,
             MissingExtraError,
             PortError,
             RepositoryError,
-            TokenFileError,
+            ServerFileError,
         ) as error:
             if config.log_format == "text":
                 raise click.ClickException(str(error)) from error

@@ -1,4 +1,4 @@
-"""Errors of calls; `statuses` says which status each error is.
+"""Errors of calls, each of which has its status in `statuses`; and of files that a server was given.
 
 Exception
 ├── RequestError                 the server refuses the call
@@ -35,6 +35,10 @@ from typing import Literal
 
 MAX_VIOLATIONS = 8
 """Most violations that an error tells of. It travels in a call's trailer, which gRPC bounds at 8 KiB."""
+
+
+class ServerFileError(ValueError):
+    """A file that the server was given, such as its tokens, can't be used. Names it, and the line."""
 
 
 class RequestError(Exception):

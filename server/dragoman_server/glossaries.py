@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dragoman_bundle.files.regular_file import read_regular
+from dragoman_bundle.checked_files import read_regular
 
+from dragoman_server.errors import ServerFileError
 from dragoman_server.models.language_lookup import distance
 from dragoman_server.text.find.terms import Term, TermIndex
 
@@ -21,10 +22,6 @@ MAX_FILE_BYTES = 1 << 24
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 _SUFFIX = ".tsv"
-
-
-class GlossaryError(ValueError):
-    """A file is no glossary, or can't be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,31 +65,31 @@ class Glossary:
 def read_glossaries(folder: Path) -> dict[str, Glossary]:
     """All of a folder, by name; none where there is no such folder.
 
-    Raises GlossaryError, naming the file and the line.
+    Raises ServerFileError, naming the file and the line.
     """
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == _SUFFIX)
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise GlossaryError(f"{folder} can't be read: {error.strerror or error}") from error
+        raise ServerFileError(f"{folder} can't be read: {error.strerror or error}") from error
     return {path.stem: read_glossary(path) for path in paths}
 
 
 def read_glossary(path: Path) -> Glossary:
-    """Reads one file. Raises GlossaryError."""
+    """Reads one file. Raises ServerFileError."""
     if not _NAME.fullmatch(path.stem):
-        raise GlossaryError(f"{path}: a glossary's name has letters, digits, dots, underscores and hyphens")
+        raise ServerFileError(f"{path}: a glossary's name has letters, digits, dots, underscores and hyphens")
     try:
         changed_at = path.stat().st_mtime
         lines = read_regular(path, max_bytes=MAX_FILE_BYTES).decode("utf-8-sig").splitlines()
     except OSError as error:
-        raise GlossaryError(f"{path} can't be read: {error.strerror or error}") from error
+        raise ServerFileError(f"{path} can't be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise GlossaryError(f"{path} can't be read: {error}") from error
+        raise ServerFileError(f"{path} can't be read: {error}") from error
     languages = tuple(cell.strip() for cell in (lines[0] if lines else "").split("\t"))
     if len(languages) < 2 or not all(languages) or len(set(languages)) < len(languages):
-        raise GlossaryError(
+        raise ServerFileError(
             f"{path}, line 1: must be two or more languages with tabs between them, such as de and en"
         )
     entries: list[tuple[str, ...]] = []
@@ -102,16 +99,16 @@ def read_glossary(path: Path) -> Glossary:
             continue
         cells = tuple(cell.strip() for cell in line.split("\t"))
         if len(cells) != len(languages):
-            raise GlossaryError(
+            raise ServerFileError(
                 f"{path}, line {number}: {len(cells)} columns; the first line has {len(languages)}"
             )
         if sum(map(bool, cells)) < 2:
-            raise GlossaryError(f"{path}, line {number}: has a term in fewer than two languages; fill it in")
+            raise ServerFileError(f"{path}, line {number}: has a term in fewer than two languages")
         for column, cell in enumerate(cells):
             first = seen.setdefault((column, cell.casefold()), number)
             # As a target a word may stand for several.
             if cell and first != number and column == 0:
-                raise GlossaryError(
+                raise ServerFileError(
                     f"{path}, line {number}: {cell!r} stands in line {first} already; leave one"
                 )
         entries.append(cells)
@@ -127,7 +124,7 @@ class Glossaries:
         """The glossaries by name, in order."""
 
     def read(self) -> dict[str, Glossary]:
-        """Reads the folder again, and uses nothing of it yet. Raises GlossaryError."""
+        """Reads the folder again, and uses nothing of it yet. Raises ServerFileError."""
         return read_glossaries(self._folder)
 
     def use(self, found: Mapping[str, Glossary]) -> None:

@@ -21,7 +21,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 from dragoman_server.config import ServerConfig
-from dragoman_server.service.callers import AUTHORIZATION, HASHED, TokenFileError, read_tokens
+from dragoman_server.errors import ServerFileError
+from dragoman_server.service.callers import AUTHORIZATION, HASHED, read_tokens
 
 CALLER = "healthcheck"
 """The token that it calls a server with tokens with."""
@@ -105,7 +106,7 @@ def healthcheck(
             name = health_pb2.HealthCheckResponse.ServingStatus.Name(status)
             raise click.ClickException(f"{server} is {name}")
         # A server that is too busy to tell is still healthy, and one that tells only others is not asked.
-        with suppress(grpc.RpcError, TokenFileError):
+        with suppress(grpc.RpcError, ServerFileError):
             metadata = _metadata(tokens)
             if tokens is not None and not metadata:
                 return

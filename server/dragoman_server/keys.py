@@ -15,15 +15,9 @@ from typing import Any
 
 import click
 
-from dragoman_server.service.caller_limits import LimitFileError, read_limits
-from dragoman_server.service.callers import (
-    HASHED,
-    NAME_RULE,
-    TokenFileError,
-    is_name,
-    read_tokens,
-    token_digest,
-)
+from dragoman_server.errors import ServerFileError
+from dragoman_server.service.caller_limits import read_limits
+from dragoman_server.service.callers import HASHED, NAME_RULE, is_name, read_tokens, token_digest
 
 _AFTER = "A running server takes it in on SIGHUP."
 
@@ -102,7 +96,7 @@ def list_keys(path: Path) -> None:
     """Print each caller's name, how many tokens it has, and the beginning of the hash of each."""
     try:
         owners = read_tokens(path)
-    except TokenFileError as error:
+    except ServerFileError as error:
         raise click.ClickException(str(error)) from error
     counts = Counter(owners.values())
     for name in sorted(counts):
@@ -172,7 +166,7 @@ def _rewrite(
                 os.fsync(descriptor)
             read(new)
             new.replace(path)
-    except (TokenFileError, LimitFileError) as error:
+    except ServerFileError as error:
         raise click.ClickException(str(error).replace(str(new), str(path))) from error
     except (OSError, UnicodeDecodeError) as error:
         raise click.ClickException(f"{path} can't be changed: {error}") from error

@@ -26,7 +26,7 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
-from dragoman_server.aligners.folder import AlignerError, Aligners
+from dragoman_server.aligners.aligner import Aligners
 from dragoman_server.aligners.linking import Linking
 from dragoman_server.api.call_metrics import CallMetrics
 from dragoman_server.api.grpc_options import credentials_of, grpc_options, raise_limit, room_for_connections
@@ -34,12 +34,13 @@ from dragoman_server.api.health import Health
 from dragoman_server.api.interception import UnknownCallers
 from dragoman_server.api.malformed import MalformedMessages
 from dragoman_server.api.service import TranslationService
-from dragoman_server.certificate import Certificate, CertificateError, read_authorities
+from dragoman_server.certificate import Certificate, read_authorities
 from dragoman_server.config import ServerConfig
 from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.detection import LanguageDetector
 from dragoman_server.engine import DeviceUnavailableError
-from dragoman_server.glossaries import FOLDER, Glossaries, GlossaryError
+from dragoman_server.errors import ServerFileError
+from dragoman_server.glossaries import FOLDER, Glossaries
 from dragoman_server.logs import Log
 from dragoman_server.metrics.callers import CallerMetrics
 from dragoman_server.metrics.process import LogMetrics, ProcessMetrics
@@ -51,8 +52,7 @@ from dragoman_server.models.on_demand import ModelsOnDemand
 from dragoman_server.models.repository import RepositoryError
 from dragoman_server.options import missing_extra
 from dragoman_server.service.allowance import Allowances
-from dragoman_server.service.caller_limits import LimitFileError
-from dragoman_server.service.callers import Callers, TokenFileError
+from dragoman_server.service.callers import Callers
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.service.gate import Gate
 from dragoman_server.service.translating import Translator
@@ -138,8 +138,8 @@ class Server:
     async def start(self) -> None:
         """Listens and loads the models. Where this is cancelled, it ends after the model it is at.
 
-        Raises TokenFileError, LimitFileError, GlossaryError, AlignerError, CertificateError, PortError,
-        MissingExtraError, RepositoryError, or DeviceUnavailableError; the ports are free again then.
+        Raises ServerFileError, PortError, MissingExtraError, RepositoryError, or DeviceUnavailableError; the
+        ports are free again then.
         """
         try:
             self._callers.use(await wait_for(run_in_daemon_thread(self._callers.read), None))
@@ -211,7 +211,7 @@ class Server:
         for name, read, use in files:
             try:
                 use(await wait_for(run_in_daemon_thread(read), max_seconds))
-            except (TokenFileError, LimitFileError, GlossaryError, AlignerError, TimeoutError) as error:
+            except (ServerFileError, TimeoutError) as error:
                 files_are_read = False
                 reason = str(error) or f"they could not be read within {max_seconds:g} seconds"
                 logger.error("%s not reloaded", name, extra={"reason": reason})
@@ -322,13 +322,13 @@ class Server:
             return self._grpc.add_secure_port(address, credentials)
         except RuntimeError as error:
             if why is None and credentials is not None:
-                raise CertificateError(
+                raise ServerFileError(
                     f"grpc can't use {self._config.tls_certificate} with its key; RSA, P-256 and P-384 it can"
                 ) from error
             raise PortError(_describe(host, port, why or error, option="--port")) from error
 
     def _read_certificate(self) -> Certificate | None:
-        """Raises CertificateError."""
+        """Raises ServerFileError."""
         config = self._config
         if config.tls_certificate is None or config.tls_key is None:
             return None

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from dragoman_bundle import BundleError, BundleFileError, Manifest, ManifestError, ShortlistError, open_bundle
 from dragoman_bundle.bundle import MAX_TOKENIZER_BYTES
-from dragoman_bundle.files.regular_file import open_regular, read_regular
+from dragoman_bundle.checked_files import open_regular, read_regular
 from dragoman_bundle.manifest import MAX_MANIFEST_BYTES, ShortlistSpec
 from dragoman_bundle.writer import seal
 from tests.bundle.conftest import GRAPH

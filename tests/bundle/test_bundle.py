@@ -82,7 +82,7 @@ def test_unreadable_file_is_refused(bundle_folder: Path, monkeypatch: pytest.Mon
     def forbid(_: Path) -> NoReturn:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("dragoman_bundle.files.checked_files.open_regular", forbid)
+    monkeypatch.setattr("dragoman_bundle.checked_files.open_regular", forbid)
     with pytest.raises(BundleFileError, match=r"/[\w./]+ can't be read: Permission denied"):
         open_bundle(bundle_folder)
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from dragoman_server.errors import ServerFileError
 from dragoman_server.quoting import list_names, quote
 from dragoman_server.service.word_file import read_words
 
@@ -14,10 +15,6 @@ UNLIMITED = "unlimited"
 """The only word of a caller who is bound by no limit of the file."""
 MAX_VALUE = 10**15
 """Greatest value of a limit."""
-
-
-class LimitFileError(ValueError):
-    """A file of limits can't be read, or is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +39,10 @@ def read_limits(path: Path, known_names: Collection[str] | None) -> dict[str, Ca
     """The limits of a file by caller: a line each, the name and LIMIT=VALUE one or more times.
 
     Empty lines and those that begin with # are skipped. `known_names` are those of all callers, None where
-    nobody knows them before they call. Raises LimitFileError, which names the line.
+    nobody knows them before they call. Raises ServerFileError, which names the line.
     """
     limits: dict[str, CallerLimits] = {}
-    for number, (name, *words) in read_words(path, LimitFileError):
+    for number, (name, *words) in read_words(path):
         try:
             if name in limits:
                 raise ValueError(f"{name} has a line already; say all of its limits in one")
@@ -53,7 +50,7 @@ def read_limits(path: Path, known_names: Collection[str] | None) -> dict[str, Ca
                 raise ValueError(f"{quote(name)} is no caller of the file of tokens, and not {OTHERS}")
             limits[name] = CallerLimits() if words == [UNLIMITED] else _read(words)
         except ValueError as error:
-            raise LimitFileError(f"{path}, line {number}: {error}") from None
+            raise ServerFileError(f"{path}, line {number}: {error}") from None
     return limits
 
 

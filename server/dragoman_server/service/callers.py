@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from dragoman_server.errors import UnknownCallerError
+from dragoman_server.errors import ServerFileError, UnknownCallerError
 from dragoman_server.quoting import quote
 from dragoman_server.service.word_file import read_words
 
@@ -38,35 +38,31 @@ NAME_RULE = (
 )
 
 
-class TokenFileError(ValueError):
-    """A file of tokens can't be read, or is none."""
-
-
 def read_tokens(path: Path) -> dict[str, str]:
     """The tokens of a file and whose they are: a line each, the caller's name and the token or its hash.
 
     A name has letters, digits and ".", "_", "@" or "-"; a token is of visible ASCII characters. Empty lines
     and those that begin with # are skipped. A caller may have several tokens, as while they are changed.
-    Raises TokenFileError, which names the line and no token.
+    Raises ServerFileError, which names the line and no token.
     """
     names: dict[str, str] = {}
     owners: dict[bytes, str] = {}
-    for number, words in read_words(path, TokenFileError):
+    for number, words in read_words(path):
         if len(words) != 2:
-            raise TokenFileError(f"{path}, line {number}: {len(words)} words; a line is NAME TOKEN")
+            raise ServerFileError(f"{path}, line {number}: {len(words)} words; a line is NAME TOKEN")
         name, token = words
         if not is_name(name):
-            raise TokenFileError(f"{path}, line {number}: what stands first {NAME_RULE}")
+            raise ServerFileError(f"{path}, line {number}: what stands first {NAME_RULE}")
         if not re.fullmatch(rf"[!-~]{{{MIN_TOKEN_CHARACTERS},}}", token):
-            raise TokenFileError(
+            raise ServerFileError(
                 f"{path}, line {number}: the token, behind the name, must be of {MIN_TOKEN_CHARACTERS} ASCII "
                 f"characters or more, or {HASHED} and its hash; `dragoman keys add NAME` makes one"
             )
         if owners.setdefault(token_digest(token), name) != name:
-            raise TokenFileError(f"{path}, line {number}: the token is another caller's too")
+            raise ServerFileError(f"{path}, line {number}: the token is another caller's too")
         names[token] = name
     if not names:
-        raise TokenFileError(f"{path} holds no token, so that nobody could call; a line is NAME TOKEN")
+        raise ServerFileError(f"{path} holds no token, so that nobody could call; a line is NAME TOKEN")
     return names
 
 
@@ -88,7 +84,7 @@ class Callers:
         self._names: Mapping[bytes, str] = {}
 
     def read(self) -> Mapping[bytes, str]:
-        """The file's content now, for `use`. Raises TokenFileError."""
+        """The file's content now, for `use`. Raises ServerFileError."""
         if self._path is None:
             return {}
         if self._path.is_file() and self._path.stat().st_mode & stat.S_IROTH:

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager, ExitStack
 from typing import TYPE_CHECKING
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.aligners.folder import Aligners
+from dragoman_server.aligners.aligner import Aligners
 from dragoman_server.aligners.linking import Linking
 from dragoman_server.config import RequestLimits
 from dragoman_server.detection import LanguageDetector

@@ -10,7 +10,8 @@ from prometheus_client import CollectorRegistry
 from tests.server.aligners.test_served_aligners import request
 from tests.server.conftest import StartServer
 
-from dragoman_server.aligners.folder import AlignerError, Aligners
+from dragoman_server.aligners.aligner import Aligners
+from dragoman_server.errors import ServerFileError
 from dragoman_server.metrics.translation import Metrics
 from dragoman_server.options import MissingExtraError
 
@@ -33,7 +34,7 @@ BROKEN: dict[str, Callable[[Path, Path], object]] = {
 @pytest.mark.parametrize("said", BROKEN)
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, aligner_folder: Path, said: str) -> None:
     BROKEN[said](tmp_path, aligner_folder)
-    with pytest.raises(AlignerError, match=said):
+    with pytest.raises(ServerFileError, match=said):
         Aligners(tmp_path, Metrics(CollectorRegistry())).read()
 
 
@@ -46,7 +47,7 @@ def test_what_is_being_written_is_not_read(tmp_path: Path, aligner_folder: Path)
 async def test_a_server_does_not_start_with_a_broken_folder(
     start_server: StartServer, tmp_path: Path
 ) -> None:
-    with pytest.raises(AlignerError, match="can't be read: No such file or directory"):
+    with pytest.raises(ServerFileError, match="can't be read: No such file or directory"):
         await start_server(aligners=tmp_path / "none")
 
 

@@ -15,8 +15,8 @@ from tests.server.copying_bundle import MANIFEST, write_bundle
 
 from dragoman import AsyncClient, Client, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.errors import UnknownCallerError
-from dragoman_server.service.callers import Callers, TokenFileError, read_tokens
+from dragoman_server.errors import ServerFileError, UnknownCallerError
+from dragoman_server.service.callers import Callers, read_tokens
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 
@@ -49,7 +49,7 @@ def test_a_bad_file_of_tokens_is_refused_by_its_line_and_shows_none(
 ) -> None:
     path = tmp_path / "tokens"
     path.write_text(text)
-    with pytest.raises(TokenFileError) as caught:
+    with pytest.raises(ServerFileError) as caught:
         Callers(path).read()
     assert str(path) in str(caught.value)
     assert told in str(caught.value)
@@ -62,7 +62,7 @@ def test_a_file_of_tokens_that_cannot_be_read_is_named(tmp_path: Path, content: 
     path = tmp_path / "tokens"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(TokenFileError, match="tokens can't be read"):
+    with pytest.raises(ServerFileError, match="tokens can't be read"):
         read_tokens(path)
 
 

@@ -18,9 +18,8 @@ from tests.server.access import ADA, Certified, certify, shows
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 
 from dragoman import AsyncClient, AuthenticationError, Client, InvalidRequestError, UnavailableError
-from dragoman_server.certificate import CertificateError
 from dragoman_server.cli import serve
-from dragoman_server.errors import UnknownCallerError
+from dragoman_server.errors import ServerFileError, UnknownCallerError
 from dragoman_server.healthcheck import healthcheck
 from dragoman_server.service.callers import Callers
 
@@ -203,5 +202,5 @@ async def test_authorities_that_are_none_keep_the_server_from_starting(
     for content in (None, "nothing", "ä"):
         if content is not None:
             (tmp_path / "clients.pem").write_text(content)
-        with pytest.raises(CertificateError, match=r"clients\.pem can't be read as certificates"):
+        with pytest.raises(ServerFileError, match=r"clients\.pem can't be read as certificates"):
             await start(start_server, certified, tmp_path)

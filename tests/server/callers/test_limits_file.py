@@ -4,12 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_server.service.caller_limits import (
-    CallerLimits,
-    LimitFileError,
-    limits_of,
-    read_limits,
-)
+from dragoman_server.errors import ServerFileError
+from dragoman_server.service.caller_limits import CallerLimits, limits_of, read_limits
 
 KNOWN = {"ada", "bob", "eve"}
 
@@ -58,12 +54,12 @@ def test_a_caller_has_its_own_line_or_that_of_all_others(tmp_path: Path) -> None
 )
 def test_a_bad_file_of_limits_is_refused_by_its_line(tmp_path: Path, text: str, told: str) -> None:
     path = write(tmp_path, text)
-    with pytest.raises(LimitFileError) as caught:
+    with pytest.raises(ServerFileError) as caught:
         read_limits(path, KNOWN)
     assert str(caught.value).startswith(f"{path}, ")
     assert told in str(caught.value)
 
 
 def test_a_file_of_limits_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(LimitFileError, match="nowhere can't be read: No such file"):
+    with pytest.raises(ServerFileError, match="nowhere can't be read: No such file"):
         read_limits(tmp_path / "nowhere", KNOWN)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_server.glossaries import GlossaryError, read_glossaries, read_glossary
+from dragoman_server.errors import ServerFileError
+from dragoman_server.glossaries import read_glossaries, read_glossary
 from dragoman_server.text.find.terms import (
     MAX_OUTPUT_RATIO,
     OUTPUT_SLACK,
@@ -48,7 +49,7 @@ def test_a_folder_that_is_not_there_has_none(tmp_path: Path) -> None:
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, content: str, says: str) -> None:
     path = tmp_path / "a.tsv"
     path.write_text(content)
-    with pytest.raises(GlossaryError, match=says):
+    with pytest.raises(ServerFileError, match=says):
         read_glossary(path)
 
 

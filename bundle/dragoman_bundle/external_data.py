@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
 
-from dragoman_bundle.files.regular_file import open_regular
+from dragoman_bundle.checked_files import open_regular
 
 EXTERNAL_DATA = "StringStringEntryProto"
 FIELDS = {

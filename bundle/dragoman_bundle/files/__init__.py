@@ -1,1 +1,0 @@
-"""A bundle's files, read within bounds and held against their checksums."""
