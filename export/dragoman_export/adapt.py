@@ -174,16 +174,15 @@ def _write_run(
 ) -> None:
     """Parts the pairs, and writes a recipe that trains on them. Raises ValueError for too few."""
     from dragoman_export.bundle_files import recipe_toml
-    from dragoman_training.data.corpus import evenly_spaced
+    from dragoman_training.data.corpus import hold_out
+    from dragoman_training.data.files import write_parallel
     from dragoman_training.recipe.settings import CardConfig
 
     if len(corpus) < FEWEST_PAIRS:
         raise ValueError(f"there are {len(corpus)} pairs; adapting takes {FEWEST_PAIRS} at least")
-    valid = set(evenly_spaced(len(corpus), min(held_out, len(corpus) // 10)))
-    for name, numbers in (("valid", valid), ("train", set(range(len(corpus))) - valid)):
-        for side, lines in (("source", corpus.sources), ("target", corpus.targets)):
-            text = "".join(f"{lines[number]}\n" for number in sorted(numbers))
-            (out / f"{name}.{side}").write_text(text, encoding="utf-8")
+    train, valid = hold_out(corpus, min(held_out, len(corpus) // 10))
+    for name, pairs in (("valid", valid), ("train", train)):
+        write_parallel(pairs, out / f"{name}.source", out / f"{name}.target")
     data = dataclasses.replace(
         recipe.data,
         train_source=("train.source",),

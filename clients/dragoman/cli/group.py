@@ -18,7 +18,7 @@ from dragoman.cli.failure import Failure, missing_extra
 
 SECTIONS = {
     "Serve and call": ("serve", "translate", "translate-file", "models", "align-texts", "keys", "doctor"),
-    "Get and train models": ("get", "corpora", "train", "adapt", "average", "export"),
+    "Get and train models": ("get", "corpora", "new-recipe", "train", "adapt", "average", "export"),
     "Measure": ("evaluate", "record-quality", "load-test"),
 }
 """Headings of `dragoman --help` and what stands below each; a subcommand that none names is research."""

@@ -1,6 +1,7 @@
 """Sentence pairs in memory, and the fingerprint by which a corpus of any size is recognised."""
 
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -24,6 +25,13 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.sources)
 
+    def part(self, numbers: Iterable[int]) -> "Corpus":
+        """The pairs of these numbers, in their order."""
+        chosen = list(numbers)
+        return Corpus(
+            [self.sources[number] for number in chosen], [self.targets[number] for number in chosen]
+        )
+
     def fingerprint(self) -> str:
         """How many pairs there are and a checksum of their text, by which a resumed run recognises them."""
         found = Fingerprint()
@@ -35,8 +43,22 @@ def spread(corpus: Corpus, count: int) -> Corpus:
     """A corpus of at most `count` pairs, evenly spread over this one; all of them for 0."""
     if not 0 < count < len(corpus):
         return corpus
-    numbers = evenly_spaced(len(corpus), count)
-    return Corpus([corpus.sources[n] for n in numbers], [corpus.targets[n] for n in numbers])
+    return corpus.part(evenly_spaced(len(corpus), count))
+
+
+def hold_out(corpus: Corpus, count: int) -> tuple[Corpus, Corpus]:
+    """The pairs to train on, and at most `count` to measure by, evenly spread over the different sources.
+
+    No sentence that is held out, on either side, is among those to train on.
+    """
+    first = list({source: number for number, source in reversed(list(enumerate(corpus.sources)))}.values())
+    held_out = corpus.part(sorted(first[index] for index in evenly_spaced(len(first), count)))
+    sources, targets = set(held_out.sources), set(held_out.targets)
+    pairs = enumerate(zip(corpus.sources, corpus.targets, strict=True))
+    return (
+        corpus.part(number for number, (one, other) in pairs if one not in sources and other not in targets),
+        held_out,
+    )
 
 
 def evenly_spaced(length: int, count: int) -> list[int]:

@@ -88,6 +88,12 @@ def read_parallel(source: Path, target: Path) -> Corpus:
     return _joined(blocks, f"{source} and {target} hold no sentence pair")
 
 
+def write_parallel(corpus: Corpus, source: Path, target: Path) -> None:
+    """Writes a corpus as two files that match line by line."""
+    for path, lines in ((source, corpus.sources), (target, corpus.targets)):
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
 def read_lines(path: Path) -> Iterator[str]:
     """The lines of a file of UTF-8 without their ends. Raises CorpusError."""
     for block in read_blocks(Part(kind="target", paths=(path,))):

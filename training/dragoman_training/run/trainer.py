@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
@@ -31,13 +31,20 @@ from dragoman_training.run.optimizer import MovingAverage, build_optimizer, lear
 from dragoman_training.run.progress import Progress
 from dragoman_training.run.reporter import Reporter, StepReport
 from dragoman_training.run.resuming import changed_around, check_same_run, restore_state, state_tensors
-from dragoman_training.run.run_folder import StopRequest
 from dragoman_training.run.validation import Validation, validate
 
 SAVE_EVERY_SECONDS = 600.0
 FIRST_LOSS_SCALE = 65536.0
 LEAST_LOSS_SCALE = 2.0**-14
 """A scale below this means gradients overflow for another reason than fp16's narrow range."""
+
+
+class Stop(Protocol):
+    """Asked at the beginning and after each step."""
+
+    @property
+    def requested(self) -> bool:
+        """Whether training shall end there."""
 
 
 class DivergedError(ValueError):
@@ -62,7 +69,7 @@ class Trainer:
         folder: Path,
         processes: Processes,
         reporter: Reporter | None,
-        stop: StopRequest,
+        stop: Stop,
     ) -> None:
         """Builds the model, and tokenizes what is not yet; only the process that leads has a reporter.
 
@@ -124,9 +131,9 @@ class Trainer:
         self._planned: tuple[int, BatchPlan] | None = None
         batches_per_epoch = len(self._plan(0))
         self._batches_per_step = config.accumulate_batches * processes.count
-        self._steps_per_epoch = math.ceil(batches_per_epoch / self._batches_per_step)
-        self._total_steps = self._steps_per_epoch * config.max_epochs
-        self._validate_every = max(1, round(config.validate_every_epochs * self._steps_per_epoch))
+        self.steps_per_epoch = math.ceil(batches_per_epoch / self._batches_per_step)
+        self._total_steps = self.steps_per_epoch * config.max_epochs
+        self._validate_every = max(1, round(config.validate_every_epochs * self.steps_per_epoch))
         if reporter:
             reporter.describe(self._model, self._train, batches_per_epoch, processes)
             for warning in warnings_about(self._train, valid):
@@ -212,7 +219,7 @@ class Trainer:
         """All steps of the run, given the batches of this epoch: another segmentation has others."""
         num_left = math.ceil((num_batches - self.progress.batch) / self._batches_per_step)
         later_epochs = self.recipe.training.max_epochs - self.progress.epoch - 1
-        return self.progress.step + num_left + later_epochs * self._steps_per_epoch
+        return self.progress.step + num_left + later_epochs * self.steps_per_epoch
 
     def _stop_requested(self) -> bool:
         """Whether any process was told to stop. Settles for all of them, too, whether time is over."""

@@ -1,0 +1,88 @@
+"""Two files become a recipe that `dragoman train` takes, and text that is parted for it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.conftest import toy_pairs
+
+from dragoman_training.cli import train
+from dragoman_training.data.corpus import Corpus, hold_out
+from dragoman_training.new_recipe import SIZES, new_recipe
+from dragoman_training.recipe.reader import load_recipe
+
+
+def run(command: object, *arguments: object) -> Result:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """Sentences of which some stand twice, one is alone, and one is the same in both languages."""
+    pairs = toy_pairs(2000, 1)
+    pairs += [*pairs[:50], ("", "nobody"), ("Berlin, Hamburg, Bremen", "Berlin, Hamburg, Bremen")]
+    paths = tmp_path / "our.txt", tmp_path / "theirs.txt"
+    for path, side in zip(paths, zip(*pairs, strict=True), strict=True):
+        path.write_text("\n".join(side))
+    return paths
+
+
+def test_a_recipe_is_written_that_trains_as_the_next_command_says(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    result = run(new_recipe, *files, "--minutes", 2, "--out", out)
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    distinct = len(set(zip(*(file.read_text().split("\n") for file in files), strict=True))) - 1
+    assert lines[0] == '2,051 pairs, "de" to "en".'
+    assert f"Left out of all pairs: 1 with an empty side, {2051 - distinct:,} there already." in lines
+    assert re.search("2,051 that were looked at: 1 with the same text on both sides", result.output)
+    # Of so little text the smallest size alone is measured.
+    measured = [line for line in lines if re.match(r"\w+: [\d.]+ s a step", line)]
+    assert [line.partition(":")[0] for line in measured] == [SIZES[-1].name]
+    recipe = load_recipe(out / "recipe.toml")
+    assert recipe.data.direction == '"de" to "en"'
+    assert recipe.training.max_minutes == 2
+    assert lines[-1] == f"Next: dragoman train {out / 'recipe.toml'}"
+    trained = run(
+        train,
+        out / "recipe.toml",
+        "--out",
+        tmp_path / "run",
+        "--set",
+        "training.max_epochs=1",
+        "training.threads=1",
+    )
+    assert trained.exit_code == 0, trained.output
+    assert (tmp_path / "run" / "best.safetensors").exists()
+
+
+def test_nothing_that_measures_is_trained_on() -> None:
+    """Each sentence stands with several others, as in Tatoeba."""
+    pairs = [(f"satz {number % 90}", f"sentence {number % 70}") for number in range(600)]
+    corpus = Corpus(*map(list, zip(*pairs, strict=True)))
+    rest, held_out = hold_out(corpus, 20)
+    assert len(held_out) == 20
+    assert len(set(held_out.sources)) == 20
+    assert not set(held_out.sources) & set(rest.sources)
+    assert not set(held_out.targets) & set(rest.targets)
+    whole = set(pairs)
+    assert {*zip(rest.sources, rest.targets, strict=True)} <= whole
+    lost = whole - {*zip(rest.sources, rest.targets, strict=True)}
+    assert all(one in held_out.sources or other in held_out.targets for one, other in lost)
+
+
+def test_what_it_can_not_judge_it_asks_for_and_it_writes_over_nothing(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    same = run(new_recipe, files[0], files[0], "--out", tmp_path / "out")
+    assert "say with --from and --to" in str(same.exception)
+    assert not (tmp_path / "out").exists()
+    over = run(new_recipe, *files, "--out", tmp_path)
+    assert "is not empty" in str(over.exception)
+    for file in files:
+        file.write_text("\n".join(file.read_text().split("\n")[:60]))
+    few = run(new_recipe, *files, "--out", tmp_path / "out")
+    assert "there are 60 pairs; training takes 100 at the least" in str(few.exception)
