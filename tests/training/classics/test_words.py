@@ -1,6 +1,5 @@
 """`dragoman words`: which pieces of a model are alike, and which words of a text."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +10,13 @@ from tests.training.toy_pairs import toy_tokenizer
 
 from dragoman_training.classics.words import (
     Answer,
-    SkipGramOptions,
     Space,
     draw_panel,
     open_pieces,
     open_vectors,
     piece_of,
-    train_vectors,
 )
 from dragoman_training.classics.words_cli import words
-
-NEEDS_GENSIM = "needs the extra dragoman[vectors], which is too large for dragoman[dev]"
 
 
 def space_of(vector_VD: np.ndarray) -> Space:
@@ -84,17 +79,10 @@ def word_of(checkpoint: Path) -> str:
 
 
 @pytest.fixture
-def text(tmp_path: Path, toy_checkpoint: Path) -> Path:
-    """Two words stand among the same others; the model's word among different ones."""
-    random = np.random.default_rng(1)
-    around = {"Hund": "fgh", "Katze": "fgh", word_of(toy_checkpoint): "xyz"}
-    lines = [
-        " ".join([*random.choice(list(others), 2), word, *random.choice(list(others), 2)])
-        for _ in range(300)
-        for word, others in around.items()
-    ]
-    path = tmp_path / "text"
-    path.write_text("\n".join(lines) + "\n", "utf-8")
+def vectors(tmp_path: Path, toy_checkpoint: Path) -> Path:
+    """Of the model's word and two more, as word2vec writes them."""
+    path = tmp_path / "vectors"
+    path.write_text(f"3 2\n{word_of(toy_checkpoint)} 0.5 1e-2 \nKatze 0 -3\nNew York 1 0.1\n", "utf-8")
     return path
 
 
@@ -103,58 +91,32 @@ def run(*arguments: object) -> tuple[int, str]:
     return result.exit_code, result.output + str(result.exception or "")
 
 
-def test_words_of_like_surroundings_have_like_vectors(text: Path, tmp_path: Path) -> None:
-    pytest.importorskip("gensim", reason=NEEDS_GENSIM)
-    # In so small a text every word is frequent.
-    options = SkipGramOptions(width=10, window=2, frequent=0, epochs=10)
-    train_vectors([text], tmp_path / "vectors", options, lambda epoch: None)
-    space = open_vectors(tmp_path / "vectors")
-    (best,) = space.nearest([space.row_of("Hund")], [], number=1)
-    assert best.word == "Katze"
-
-
-def test_the_same_text_gives_the_same_vectors_and_no_file_is_overwritten(
-    text: Path, toy_checkpoint: Path, tmp_path: Path
+def test_others_vectors_stand_beside_the_models_and_are_drawn(
+    vectors: Path, toy_checkpoint: Path, tmp_path: Path
 ) -> None:
-    pytest.importorskip("gensim", reason=NEEDS_GENSIM)
-    trained = []
-    for name in ("one", "other"):
-        vectors = tmp_path / name
-        code, said = run(toy_checkpoint, "Hund", "--number", 1, "--vectors", vectors, "--text", text)
-        assert code == 0, said
-        assert "epoch 5 of 5" in said
-        # The model knows no such word, and says so beside the answer.
-        assert "'Hund' is no piece" in said
-        trained.append(vectors.read_bytes())
-    assert trained[0] == trained[1]
-    code, said = run(toy_checkpoint, "Hund", "--vectors", vectors, "--text", text)
-    assert code == 1
-    assert "exists" in said
-    assert vectors.read_bytes() == trained[0]
-
-
-def test_saved_vectors_stand_beside_the_models_and_are_drawn(
-    text: Path, toy_checkpoint: Path, tmp_path: Path
-) -> None:
-    pytest.importorskip("gensim", reason=NEEDS_GENSIM)
-    vectors, word = tmp_path / "vectors", word_of(toy_checkpoint)
-    assert run(toy_checkpoint, word, "--vectors", vectors, "--text", text)[0] == 0
     pictures = [tmp_path / "one.svg", tmp_path / "other.svg"]
+    arguments = toy_checkpoint, word_of(toy_checkpoint), "--number", 2, "--vectors", vectors
     for picture in pictures:
-        code, said = run(toy_checkpoint, word, "--number", 2, "--vectors", vectors, "--picture", picture)
+        code, said = run(*arguments, "--picture", picture)
         assert code == 0, said
     lines = said.splitlines()
-    assert len(lines) == 6
     assert lines[0].startswith("embeddings of")
-    assert lines[3] == "skip-gram, vectors"
+    # The cosines are those of the three lines.
+    assert lines[3:] == ["vectors", " 0.997  New York", "-0.020  Katze"]
     assert pictures[0].read_bytes() == pictures[1].read_bytes()
     assert pictures[0].read_text().count('<g id="axes_') == 2
 
 
-def test_without_gensim_the_extra_is_named(
-    toy_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "gensim", None)
-    code, output = run(toy_checkpoint, "Hund", "--vectors", tmp_path / "vectors")
-    assert code == 1
-    assert "install the extra `vectors`" in output
+def test_a_word_that_one_space_lacks_is_asked_of_the_other(vectors: Path, toy_checkpoint: Path) -> None:
+    code, said = run(toy_checkpoint, "Katze", "--vectors", vectors)
+    assert code == 0, said
+    assert "'Katze' is no piece" in said
+    assert "New York" in said
+
+
+@pytest.mark.parametrize("content", ["", "a b\n", "2 2\na 1 2\n", "1 2\na 1\n", "1 2\na 1 x\n"])
+def test_what_holds_no_vectors_is_refused(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "vectors"
+    path.write_text(content)
+    with pytest.raises(ValueError, match="holds no vectors in word2vec's text format"):
+        open_vectors(path)

@@ -1,24 +1,18 @@
-"""Spaces of words, those of a model's embeddings and of skip-gram, and which words are alike in them.
-
-Skip-gram with negative sampling (Mikolov et al. 2013, "Distributed Representations of Words and Phrases and
-their Compositionality", section 2.2) is gensim's, which is an extra: imported when needed.
+"""Spaces of words, those of a model's embeddings and others' vectors, and which words are alike in them.
 
 Shapes: V words, D width, W words of a picture.
 """
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 
-from dragoman_training.alignment.text import WordRule
 from dragoman_training.checkpoint import load_checkpoint
-from dragoman_training.data.files import read_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,109 +113,31 @@ def piece_of(word: str, tokenizer: Tokenizer) -> int:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SkipGramOptions:
-    """How vectors are trained. One thread: the same text gives the same vectors."""
-
-    width: int = 100
-    window: int = 5
-    """Maximum of words between a word and one that it predicts."""
-    negatives: int = 10
-    """Words drawn by chance that each of these is distinguished from."""
-    frequent: float = 1e-4
-    """Words of a larger share of the text are left out at times: t of section 2.3."""
-    min_count: int = 5
-    """Words seen less often have no vector."""
-    epochs: int = 5
-    seed: int = 1
-
-
-@dataclass(frozen=True)
-class Sentences:
-    """The words of files, line by line, as often as they are asked for. Case stays: German nouns have it."""
-
-    paths: Sequence[Path]
-
-    def __iter__(self) -> Iterator[list[str]]:
-        """Raises ValueError for bytes that are no UTF-8."""
-        rule = WordRule(tokenize=True, lowercase=False)
-        for path in self.paths:
-            yield from map(rule.split, read_lines(path))
-
-
-def train_vectors(
-    texts: Sequence[Path], out: Path, options: SkipGramOptions, report: Callable[[int], None]
-) -> None:
-    """Writes the vectors to a file that is not there yet, whole or not at all.
-
-    `report` is called with the number of epochs that are done. Raises ValueError where the file exists, and
-    for texts with too few words.
-    """
-    from gensim.models import Word2Vec
-
-    if out.exists():
-        raise ValueError(f"{out} exists: leave the text out to read it, or choose another file")
-    model = Word2Vec(
-        vector_size=options.width,
-        window=options.window,
-        negative=options.negatives,
-        sample=options.frequent,
-        min_count=options.min_count,
-        seed=options.seed,
-        sg=1,
-        workers=1,
-    )
-    sentences = Sentences(texts)
-    model.build_vocab(sentences)
-    if len(model.wv) < 2:
-        raise ValueError(
-            f"fewer than two words stand {options.min_count} times in the text: vectors need more of it"
-        )
-    model.train(
-        sentences,
-        total_examples=model.corpus_count,
-        epochs=options.epochs,
-        callbacks=[_epochs_reported_to(report)],
-    )
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
-    try:
-        model.wv.save_word2vec_format(str(partial))
-        partial.replace(out)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _epochs_reported_to(report: Callable[[int], None]) -> object:
-    from gensim.models.callbacks import CallbackAny2Vec
-
-    class Epochs(CallbackAny2Vec):  # type: ignore[misc]
-        done = 0
-
-        def on_epoch_end(self, model: object) -> None:
-            self.done += 1
-            report(self.done)
-
-    return Epochs()
-
-
 def open_vectors(path: Path) -> Space:
-    """Reads them; other programs' in word2vec's text format, too. Raises ValueError for what is none."""
-    from gensim.models import KeyedVectors
+    """Reads word2vec's text format: a line with two numbers, words and width, then a line for each word.
 
-    try:
-        vectors: Any = KeyedVectors.load_word2vec_format(str(path))
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path} holds no vectors in word2vec's text format: {error}") from error
+    Raises ValueError for what is none.
+    """
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        try:
+            count, width = map(int, next(lines).split())
+            words, numbers = zip(*(_vector(line, width) for line in lines), strict=True)
+            vector_VD = np.array(numbers, dtype=np.float32).reshape(count, width)
+        except (ValueError, StopIteration) as error:
+            raise ValueError(f"{path} holds no vectors in word2vec's text format: {error}") from error
 
     def row_of(word: str) -> int:
-        if word not in vectors.key_to_index:
+        if word not in words:
             raise ValueError(f"{word!r} has no vector: the text has it too seldom, or written otherwise")
-        return int(vectors.key_to_index[word])
+        return words.index(word)
 
-    return Space(
-        title=f"skip-gram, {path.name}", vector_VD=vectors.vectors, words=vectors.index_to_key, row_of=row_of
-    )
+    return Space(title=path.name, vector_VD=vector_VD, words=words, row_of=row_of)
+
+
+def _vector(line: str, width: int) -> tuple[str, NDArray[np.float32]]:
+    """The word of a line, and its numbers."""
+    word, *numbers = line.rstrip().rsplit(" ", width)
+    return word, np.array(numbers, dtype=np.float32)
 
 
 def draw_words(answers: Sequence[Answer], path: Path) -> None:
