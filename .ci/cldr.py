@@ -1,4 +1,4 @@
-"""Writes what CLDR knows of numbers and of what they count, from Babel: `python .ci/cldr.py [--check]`."""
+"""Writes what CLDR knows of languages and of numbers, from Babel: `python .ci/cldr.py [--check]`."""
 
 import json
 import sys
@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from babel import Locale
+from babel.core import get_global
 from babel.localedata import locale_identifiers
 from babel.plural import to_gettext
 
-PATH = Path(__file__).parents[1] / "server" / "dragoman_server" / "text" / "find" / "cldr.jsonl"
+ROOT = Path(__file__).parents[1]
+PATH = ROOT / "server" / "dragoman_server" / "text" / "find" / "cldr.jsonl"
+LANGUAGES_PATH = ROOT / "bundle" / "dragoman_bundle" / "languages.tsv"
 LANGUAGES = (
     "af ar az be bg bn bs ca cs cy da de el en es et eu fa fi fil fr ga gl gu he hi hr hu hy id is it ja ka "
     "kk km kn ko ky lo lt lv mk ml mn mr ms my nb ne nl nn no or pa pl ps pt ro ru si sk sl so sq sr sv sw "
@@ -36,6 +39,13 @@ UNITS = {
 CURRENCIES = "EUR USD GBP CHF JPY CNY SEK NOK DKK PLN CZK HUF RUB TRY INR BRL AUD CAD UAH KRW"
 IN_WORDS = "mile yard foot inch nautical-mile pound ounce gallon acre knot horsepower degree"
 """Units that are written as words; so are durations."""
+# Checkpoints have these, and CLDR has none or another.
+OTHER_CODES = {"fuv": "ff", "pbt": "ps", "quy": "qu", "tgl": "tl", "twi": "tw"}
+OTHER_SCRIPTS = {
+    **dict.fromkeys(("acm", "acq", "ajp", "apc", "azb", "prs"), "arab"),
+    "hne": "deva",
+    "tzm": "tfng",
+}
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
 
 
@@ -129,6 +139,32 @@ def symbols(language: str) -> dict[str, str]:
     return {tag: pair for tag, pair in found.items() if tag == language or pair != found[language]}
 
 
+def languages() -> str:
+    """A row for each language, and one for each region where the script is not the language's."""
+    english = {code: str(name) for code, name in Locale("en").languages.items() if "_" not in code}
+    longer: dict[str, list[str]] = {}
+    for code, short in {**get_global("language_aliases"), **OTHER_CODES}.items():
+        if (len(code), len(short)) == (3, 2):
+            longer.setdefault(short, []).append(code)
+    likely = {
+        tag.replace("_", "-").lower(): full.split("_")[1].lower()
+        for tag, full in get_global("likely_subtags").items()
+        if full.count("_") == 2
+    } | OTHER_SCRIPTS
+    regions = [tag for tag in likely if tag[-3:-2] == "-" and likely[tag] != likely.get(tag[:-3], "latn")]
+    rows = [
+        "# .ci/cldr.py writes it: tag\tlonger codes\tscript where it is not Latin\tnames, the English one first"
+    ]
+    for tag in sorted({*english, *longer, *OTHER_SCRIPTS, *(tag for tag in regions if tag[:-3] in english)}):
+        names = [english[tag]] if tag in english else []
+        if tag in english and tag in locale_identifiers():
+            names.append(str(Locale.parse(tag).languages.get(tag, english[tag])))
+        script = likely.get(tag, "").replace("latn", "") if "-" not in tag else likely[tag]
+        names = list(dict.fromkeys(name for name in names if "," not in name))
+        rows.append("\t".join([tag, " ".join(sorted(longer.get(tag, []))), script, ",".join(names)]).rstrip())
+    return "\n".join(rows) + "\n"
+
+
 def main() -> None:
     """A line for each language, of which a server reads those of its models."""
     lines = (
@@ -139,11 +175,15 @@ def main() -> None:
         )
         for name in LANGUAGES.split()
     )
-    written = "".join(f"{line}\n" for line in lines)
-    if "--check" not in sys.argv:
-        PATH.write_text(written, encoding="utf-8")
-    elif PATH.read_text(encoding="utf-8") != written:
-        sys.exit(f"{PATH} is not what Babel has: run python .ci/cldr.py")
+    written = {
+        PATH: "".join(f"{line}\n" for line in lines),
+        LANGUAGES_PATH: languages(),
+    }
+    for path, text in written.items():
+        if "--check" not in sys.argv:
+            path.write_text(text, encoding="utf-8")
+        elif path.read_text(encoding="utf-8") != text:
+            sys.exit(f"{path} is not what Babel has: run python .ci/cldr.py")
 
 
 if __name__ == "__main__":
