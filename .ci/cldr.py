@@ -153,7 +153,7 @@ def languages() -> str:
     } | OTHER_SCRIPTS
     regions = [tag for tag in likely if tag[-3:-2] == "-" and likely[tag] != likely.get(tag[:-3], "latn")]
     rows = [
-        "# .ci/cldr.py writes it: tag\tlonger codes\tscript where it is not Latin\tnames, the English one first"
+        "# .ci/cldr.py writes it: tag\tlonger codes\tscript, where not Latin\tnames, the English one first"
     ]
     for tag in sorted({*english, *longer, *OTHER_SCRIPTS, *(tag for tag in regions if tag[:-3] in english)}):
         names = [english[tag]] if tag in english else []

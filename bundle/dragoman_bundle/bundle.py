@@ -3,6 +3,7 @@
 Owns the reading side. Must not know what runs the graphs.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,7 @@ from dragoman_bundle.errors import (
 )
 from dragoman_bundle.external_data import external_files
 from dragoman_bundle.manifest import (
+    CARD_FILE,
     GRAPH_SUFFIX,
     GRAPHS,
     MANIFEST_FILE,
@@ -35,6 +37,10 @@ MAX_TOKENIZER_BYTES = 1 << 26
 """Most bytes of a tokenizer, or of its pieces: those of a million tokens have half as many."""
 MAX_SHORTLIST_BYTES = 1 << 28
 """Most bytes of a shortlist's file."""
+MAX_CARD_BYTES = 1 << 20
+"""Most bytes of a card that is read."""
+# Behind the heading, and the sentence that names the languages.
+_DESCRIBED = re.compile(r"#[^\n]*\n\s*(?:(?:Translates|Continues) [^\n]*?\.\s)?((?:(?![#|])[^\n]+\n)+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +79,8 @@ class Bundle(BundleGraphs):
     target_tokenizer: Tokenizer
     target_start: tuple[int, ...] = ()
     """Target tokens that every translation begins with, and that are no part of it."""
+    description: str = ""
+    """What it is good for, by its card."""
 
     def tagged(self, tag: str) -> "Bundle":
         """The bundle with a tag before every source; as it is for an empty one. Raises ValueError."""
@@ -147,6 +155,7 @@ def open_bundle(path: Path | str) -> Bundle:
         source_tokenizer=source,
         target_tokenizer=target,
         shortlist=shortlist,
+        description=read_description(folder),
     )
 
 
@@ -189,6 +198,16 @@ def read_manifest(folder: Path) -> Manifest:
         return Manifest.from_json(text)
     except ManifestError as error:
         raise ManifestError(f"{folder}: {error}") from error
+
+
+def read_description(folder: Path) -> str:
+    """What the card says that the model is good for; empty where there is no card that says it."""
+    try:
+        card = read_regular(folder / CARD_FILE, max_bytes=MAX_CARD_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
+    found = _DESCRIBED.match(card)
+    return " ".join(found[1].split()) if found else ""
 
 
 def _check_required(folder: Path, manifest: Manifest) -> None:

@@ -88,6 +88,8 @@ class Model:
     """Licence of the model."""
     credit: str
     """Credit owed to the makers of its training data."""
+    description: str = ""
+    """What it is good for, and what not; "" where its card says nothing."""
     languages: tuple[str, ...] = ()
     """Of a model of many languages all of them: it translates from each to each other, and its source and
     target are "mul"."""

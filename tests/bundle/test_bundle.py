@@ -17,7 +17,7 @@ from dragoman_bundle import (
     open_bundle,
     read_manifest,
 )
-from dragoman_bundle.bundle import look_at_bundle
+from dragoman_bundle.bundle import look_at_bundle, read_description
 from tests.bundle.conftest import GRAPH
 
 
@@ -180,3 +180,29 @@ def test_a_look_at_a_bundle_sees_what_is_missing_and_reads_no_file(bundle_folder
     edit_manifest(bundle_folder, lambda value: value["files"].pop("fp32/encoder.onnx"))
     with pytest.raises(ManifestError, match=r"needs fp32/encoder\.onnx, which is not among its files"):
         look_at_bundle(bundle_folder)
+
+
+@pytest.mark.parametrize(
+    ("card", "description"),
+    [
+        (
+            "# de-en, version 1\n\nTranslates de to en. Letters. Not\nfor poems.\n\n| a |\n",
+            "Letters. Not for poems.",
+        ),
+        (
+            "# m, version 1\n\nTranslates from each of these 2 languages to each other: de, en. News.\n",
+            "News.",
+        ),
+        ("# lm, version 1\n\nContinues text in de: of a beginning it writes the rest. Notes.\n", "Notes."),
+        ("# one's own\n\nIn C# and F#.\n", "In C# and F#."),
+        ("# nothing\n\n| a | b |\n", ""),
+        ("", ""),
+        (None, ""),
+    ],
+)
+def test_what_a_model_is_good_for_stands_on_its_card(
+    card: str | None, description: str, tmp_path: Path
+) -> None:
+    if card is not None:
+        (tmp_path / "README.md").write_text(card)
+    assert read_description(tmp_path) == description

@@ -1,5 +1,6 @@
 """The client and the command as somebody new to them calls them, with the shipped models."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,6 +86,24 @@ def test_the_command_tells_what_to_check(web: Web, more: tuple[str, ...]) -> Non
     as_json = run(web, "translate", "--from", "de", "--to", "en", "--json", text)
     assert as_json.stderr == ""
     assert "unknown_tokens" in as_json.stdout
+
+
+def test_models_fit_a_terminal_and_say_what_they_are_good_for(web: Web) -> None:
+    terminal = {"DRAGOMAN_SERVER": web.grpc_address, "FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "100"}
+    listed = CliRunner().invoke(main, ["models"], env=terminal).stdout
+    lines = [re.sub("\x1b.*?m", "", line) for line in listed.splitlines()]
+    assert max(map(len, lines)) <= 100
+    begin = lines[0].index("GOOD FOR")
+    good_for = " ".join(word for line in lines for word in line[begin:].split())
+    assert "Everyday German sentences to English: conversation, travel" in good_for
+    # What reads a pipe has a line for each.
+    heading, *models = run(web, "models").stdout.splitlines()
+    assert heading.split() == ["MODEL", "FROM", "TO", "SIZE", "RUNS", "ON", "QUALITY", "GOOD", "FOR"]
+    assert [line.partition(" ")[0] for line in models] == ["de-en/1", "en-de/1"]
+    card = run(web, "models", "--model", "de-en").stdout
+    for fact in ("de-en/1", "Not for long or technical text.", "chrF 65.5", "length penalty 1", "CC BY 2.0"):
+        assert fact in card
+    assert "en-de" not in card
 
 
 def test_a_glossary_that_is_not_there_is_told_by_its_option(web: Web) -> None:

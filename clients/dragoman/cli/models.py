@@ -1,6 +1,7 @@
 """`dragoman models`: what a server can translate."""
 
 import json
+import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.metadata import EntryPoint, entry_points
@@ -14,11 +15,12 @@ from rich.text import Text
 
 from dragoman.cli.failure import missing_extra, printable
 from dragoman.cli.options import open_client, server_option, timeout_option
-from dragoman.model import Model
+from dragoman.model import Model, Quality
 
 MAX_WIDTH = 100_000
 """More columns than a line of any table has."""
-
+MAX_DESCRIPTION = 120
+"""Characters of what a model is good for in the list of all."""
 
 BUNDLES = "dragoman.bundles"
 """The group of entry points that know bundles: "list", and each other one a command."""
@@ -42,6 +44,7 @@ class _BundleCommands(click.Group):
 @server_option
 @click.option("--from", "source", default="", metavar="LANG", help="Only models from this language.")
 @click.option("--to", "target", default="", metavar="LANG", help="Only models to this language.")
+@click.option("--model", metavar="NAME[/VERSION]", help="Only this model, with all there is to say of it.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print a JSON object for each model, with all there is."
 )
@@ -59,6 +62,7 @@ def models(
     server: str,
     source: str,
     target: str,
+    model: str | None,
     as_json: bool,
     folder: Path | None,
     timeout_seconds: float,
@@ -67,12 +71,14 @@ def models(
     if context.invoked_subcommand is not None:
         return
     if folder is not None:
-        if as_json or source or target:
-            raise click.UsageError("--folder lists and checks all bundles; leave --json, --from and --to out")
+        if as_json or source or target or model:
+            raise click.UsageError("--folder lists and checks all bundles; leave the other options out")
         _list_folder(_load("list")(folder))
         return
     with open_client(server, timeout_seconds=timeout_seconds) as client:
         listed = client.models(source=source, target=target)
+    if model:
+        listed = [each for each in listed if model in (str(each.reference), each.reference.name)]
     if as_json:
         for model in listed:
             click.echo(json.dumps(asdict(model), ensure_ascii=False))
@@ -81,7 +87,8 @@ def models(
         # What reads a pipe reads lines.
         if not console.is_terminal:
             console.width = MAX_WIDTH
-        console.print(_table(listed))
+        for table in map(_facts, listed) if model else [_table(listed)]:
+            console.print(table)
     else:
         click.echo("The server has no such model.", err=True)
 
@@ -112,44 +119,58 @@ def _load(name: str) -> Any:
 
 def _table(models: list[Model]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("MODEL", "FROM", "TO", "FAMILY"):
+    for heading in ("MODEL", "FROM", "TO", "SIZE", "RUNS ON"):
         table.add_column(heading, no_wrap=True)
-    table.add_column("PARAMETERS", justify="right", no_wrap=True)
-    for heading in ("PRECISION", "RUNS ON"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("QUALITY", overflow="fold")
+    for heading in ("QUALITY", "GOOD FOR"):
+        table.add_column(heading, overflow="fold")
     for model in models:
         cells = (
             str(model.reference),
             model.source_language,
             f"{len(model.languages)} languages" if model.languages else model.target_language,
-            model.architecture,
             f"{model.parameters / 1e6:.1f} M",
-            model.precision,
-            ", ".join(
-                sorted({provider.removesuffix("ExecutionProvider") for provider in model.providers.values()})
-            )
-            if model.loaded
-            else "not loaded",
-            _quality(model),
+            _runs_on(model),
+            next((f"{each.metric} {each.score:.1f} on {each.test_set}" for each in _measured(model)), ""),
+            textwrap.shorten(model.description, MAX_DESCRIPTION, placeholder=" …"),
         )
         # As text: rich would read [red] as a style.
         table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
 
 
-def _quality(model: Model) -> str:
-    """The measured quality in the precision in use: the scores of each measurement, and how it was made."""
-    scores: dict[str, list[str]] = {}
-    for quality in model.quality:
-        if model.loaded and quality.precision != model.precision:
-            continue
-        made = [f"on {quality.test_set}, beam {quality.beam_size}"]
-        if quality.shortlist is not None:
-            made.append("with shortlist" if quality.shortlist else "without shortlist")
-        if quality.length_penalty is not None:
-            made.append(f"length penalty {quality.length_penalty:g}")
-        if not model.loaded:
-            made.append(quality.precision)
-        scores.setdefault(", ".join(made), []).append(f"{quality.metric} {quality.score:.1f}")
-    return "; ".join(f"{', '.join(codes)} {how}" for how, codes in scores.items())
+def _facts(model: Model) -> Table:
+    """Everything of one model that a person may want to read."""
+    facts = {
+        "model": str(model.reference),
+        "languages": ", ".join(model.languages) or f"{model.source_language} to {model.target_language}",
+        "good for": model.description,
+        "family": f"{model.architecture}, {model.parameters:,} parameters",
+        "runs on": _runs_on(model),
+        "sentences": f"of at most {model.max_source_tokens} tokens; a longer one is split",
+        "quality": "\n".join(map(_quality, _measured(model))),
+        "licence": model.licence,
+        "credit": model.credit,
+    }
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, fact in facts.items():
+        table.add_row(Text(name, style="bold"), Text(printable(fact or "not stated")))
+    return table
+
+
+def _runs_on(model: Model) -> str:
+    providers = sorted({name.removesuffix("ExecutionProvider") for name in model.providers.values()})
+    return ", ".join([model.precision, *providers]) if model.loaded else "not loaded"
+
+
+def _measured(model: Model) -> list[Quality]:
+    """The measurements in the precision in use, those of a model that is not loaded in any."""
+    return [each for each in model.quality if not model.loaded or each.precision == model.precision]
+
+
+def _quality(quality: Quality) -> str:
+    made = [f"{quality.metric} {quality.score:.1f} on {quality.test_set}", f"beam {quality.beam_size}"]
+    if quality.shortlist is not None:
+        made.append("with shortlist" if quality.shortlist else "without shortlist")
+    if quality.length_penalty is not None:
+        made.append(f"length penalty {quality.length_penalty:g}")
+    return ", ".join([*made, quality.precision])

@@ -449,7 +449,7 @@ class GetModelResponse(_message.Message):
     def __init__(self, model: _Optional[_Union[Model, _Mapping]] = ...) -> None: ...
 
 class Model(_message.Message):
-    __slots__ = ("name", "version", "source_language", "target_language", "architecture", "parameters", "precision", "providers", "defaults", "max_source_tokens", "quality", "licence", "credit", "loaded", "languages")
+    __slots__ = ("name", "version", "source_language", "target_language", "architecture", "parameters", "precision", "providers", "defaults", "max_source_tokens", "quality", "licence", "credit", "loaded", "languages", "description")
     class ProvidersEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -472,6 +472,7 @@ class Model(_message.Message):
     CREDIT_FIELD_NUMBER: _ClassVar[int]
     LOADED_FIELD_NUMBER: _ClassVar[int]
     LANGUAGES_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: str
     source_language: str
@@ -487,7 +488,8 @@ class Model(_message.Message):
     credit: str
     loaded: bool
     languages: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., architecture: _Optional[str] = ..., parameters: _Optional[int] = ..., precision: _Optional[str] = ..., providers: _Optional[_Mapping[str, str]] = ..., defaults: _Optional[_Union[DecodingOptions, _Mapping]] = ..., max_source_tokens: _Optional[int] = ..., quality: _Optional[_Iterable[_Union[Quality, _Mapping]]] = ..., licence: _Optional[str] = ..., credit: _Optional[str] = ..., loaded: _Optional[bool] = ..., languages: _Optional[_Iterable[str]] = ...) -> None: ...
+    description: str
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., architecture: _Optional[str] = ..., parameters: _Optional[int] = ..., precision: _Optional[str] = ..., providers: _Optional[_Mapping[str, str]] = ..., defaults: _Optional[_Union[DecodingOptions, _Mapping]] = ..., max_source_tokens: _Optional[int] = ..., quality: _Optional[_Iterable[_Union[Quality, _Mapping]]] = ..., licence: _Optional[str] = ..., credit: _Optional[str] = ..., loaded: _Optional[bool] = ..., languages: _Optional[_Iterable[str]] = ..., description: _Optional[str] = ...) -> None: ...
 
 class Quality(_message.Message):
     __slots__ = ("test_set", "metric", "score", "signature", "precision", "beam_size", "shortlist", "length_penalty")

@@ -28,6 +28,11 @@ class ServedModel(ABC):
 
     @property
     @abstractmethod
+    def description(self) -> str:
+        """What it is good for, by its card."""
+
+    @property
+    @abstractmethod
     def manifest(self) -> Manifest:
         """The manifest of its bundle."""
 
@@ -115,6 +120,10 @@ class Model(ServedModel):
     calls: Occupancy = field(default_factory=Occupancy)
 
     @property
+    def description(self) -> str:
+        return self.bundle.description
+
+    @property
     def manifest(self) -> Manifest:
         return self.bundle.manifest
 
@@ -153,6 +162,10 @@ class ModelBetween(ServedModel):
         self._manifest = model.manifest.between(source, target)
         self.metrics, self.calls = model.metrics, model.calls
         self.default_beam_size = model.default_beam_size
+
+    @property
+    def description(self) -> str:
+        return self._model.description
 
     @property
     def manifest(self) -> Manifest:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dragoman_bundle import BundleError, Manifest, open_bundle
-from dragoman_bundle.bundle import look_at_bundle, source_tags
+from dragoman_bundle.bundle import look_at_bundle, read_description, source_tags
 
 from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.engine import DeviceUnavailableError
@@ -98,9 +98,14 @@ class ModelOnDemand(ServedModel):
         """How long it was not to be tried again then."""
         self._retry_at = 0.0
         self._manifest, self._tags = manifest, source_tags(path, manifest)
+        self._description = read_description(path)
         self._room = room
         self._loaded: Model | None = None
         self._on_change: Callable[[], None] = lambda: None
+
+    @property
+    def description(self) -> str:
+        return self._description
 
     @property
     def manifest(self) -> Manifest:

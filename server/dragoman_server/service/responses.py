@@ -72,6 +72,7 @@ def write_model(model: ServedModel) -> pb.Model:
             )
             for quality in manifest.quality
         ],
+        description=model.description,
         licence=manifest.licence,
         credit=manifest.credit,
     )
