@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from dragoman_files.encodings import readings
 from dragoman_files.format import FileError
 
 STANDARD_INPUT = "standard input"
@@ -94,8 +95,7 @@ def check_is_utf8(head: bytes, name: str) -> None:
         number, position, byte = faults[0]
         raise FileError(
             f"{name} is not in UTF-8: byte {position} of line {number} is 0x{byte:02x}. "
-            f"{_option('WINDOWS-1252', name)}{_iconv('WINDOWS-1252', name)} converts it where that is its "
-            f"encoding; `file` may know which it is. {_BY_FORCE} "
+            f"{_option('NAME', name)}{_iconv('NAME', name)} converts it{readings(head, number)}. {_BY_FORCE} "
             "translates the lines that are in UTF-8"
         )
 

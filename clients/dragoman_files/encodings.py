@@ -2,8 +2,8 @@
 
 import codecs
 import re
-import shlex
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from dragoman_files.format import FileError, UnitError
@@ -14,6 +14,12 @@ _MARKS = {
     "utf-32": ((codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be")),
 }
 """Marks of byte order by encoding, and which order each says."""
+
+
+_LIKELY = [*(f"cp{number}" for number in range(1250, 1259)), "cp874", "koi8_r"]
+_LIKELY += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
+"""Encodings that files are in which are not in UTF-8."""
+_SAMPLE_LINES, _SHOWN_CHARACTERS, _NUM_SHOWN = 500, 60, 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,5 +78,22 @@ def decode(content: bytes, name: str, encoding: str | None, declared: str | None
         byte = content[len(codec.mark) + error.start]
         raise FileError(
             f"{name} is not in {codec.name.upper()}: byte {byte:#04x} of line {number} is none of it. "
-            f"`--encoding` says which encoding it is in; `file {shlex.quote(name)}` may know"
+            f"`--encoding` says which encoding it is in{readings(content, number)}"
         ) from None
+
+
+def readings(content: bytes, number: int) -> str:
+    """How a line, counted from 1, reads in encodings that the text may be in: for a person, who sees which is
+    right. Of short texts the likeliest is wrong in one of four.
+    """
+    # Only errors need it.
+    from charset_normalizer import from_bytes
+
+    lines = content.split(b"\n")
+    sample = b"\n".join(islice((line for line in lines if not line.isascii()), _SAMPLE_LINES))
+    found: dict[str, str] = {}
+    for match in from_bytes(sample, cp_isolation=_LIKELY):
+        read = " ".join(lines[number - 1].decode(match.encoding, "replace").split())
+        found.setdefault(read[:_SHOWN_CHARACTERS], match.encoding)
+    shown = [f"{encoding} {read!r}" for read, encoding in islice(found.items(), _NUM_SHOWN)]
+    return f". Line {number} reads in {', in '.join(shown)}" if shown else ""

@@ -46,7 +46,7 @@ def test_compression_is_known_by_the_name_in_any_case(run, tmp_path):
 @pytest.mark.parametrize("name", ["book.de", "book", "book.TXT", "v1.2 (final).de_DE", "po", ".srt"])
 def test_a_name_that_says_nothing_is_of_text(run, tmp_path, name):
     (tmp_path / name).write_text("ja\n")
-    run(tmp_path / name, tmp_path / "out")
+    run(tmp_path / name, tmp_path / f"out-{name}")
     assert (tmp_path / "out").read_text() == "JA\n"
 
 
@@ -68,7 +68,7 @@ def test_a_name_that_says_nothing_is_of_text(run, tmp_path, name):
 def test_a_name_of_what_lines_would_break_is_refused(run, tmp_path, name, told):
     (tmp_path / name).write_text("ja\n")
     with pytest.raises(JobError, match=rf"{name} is by its name {told}.*`--format text`"):
-        run(tmp_path / name, tmp_path / "out")
+        run(tmp_path / name, tmp_path / f"out-{name}")
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
@@ -84,7 +84,7 @@ def test_a_name_of_which_nothing_is_known_is_refused_unless_one_insists(run, tmp
     with pytest.raises(
         JobError, match=rf"{name} ends in '\.\w+', of which no format is known.*`--format text`"
     ):
-        run(tmp_path / name, tmp_path / "out")
+        run(tmp_path / name, tmp_path / f"out-{name}")
     assert [path.name for path in tmp_path.iterdir()] == [name]
     run(tmp_path / name, tmp_path / "out", format_name="text")
     assert (tmp_path / "out").read_text() == "JA\n"
@@ -131,7 +131,7 @@ def test_what_is_no_text_in_utf8_is_refused_whatever_it_is_called(run, tmp_path,
     ("content", "told"),
     [
         (b"ja\x00\nnein\n", "byte 2 is NUL"),
-        ("ja\nGrüße\n".encode("latin-1"), r"byte 2 of line 2 is 0xfc.*`iconv -f WINDOWS-1252.*in\.txt"),
+        ("ja\nGrüße\n".encode("latin-1"), r"byte 2 of line 2 is 0xfc.*`iconv -f NAME.*in\.txt"),
         ("你好。\n再见。\n".encode("gb2312"), r"byte 0 of line 1 is 0xc4"),
         (b'\xef\xbb\xbf<?xml version="1.0"?>\n', "XML or HTML"),
         (b"<!DOCTYPE html>\n<p>ja\n", "XML or HTML"),
@@ -149,6 +149,29 @@ def test_text_that_lines_would_break_is_refused_unless_one_insists(run, tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
     summary = run(tmp_path / "in.txt", tmp_path / "out.txt", format_name="text")
     assert summary.lines == content.count(b"\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Sehr geehrte Damen und Herren, die Prüfung läuft.", "cp1252"),
+        ("Le café est très près de la forêt où il a été.", "cp1252"),
+        ("Zażółć gęślą jaźń. Proszę o rachunek.", "cp1250"),
+        ("Доброе утро. Я хотел бы купить билет.", "cp1251"),
+        ("Доброе утро. Я хотел бы купить билет.", "koi8_r"),
+        ("おはようございます。駅はどこですか。", "cp932"),
+        ("早上好。火车站在哪里？我想买一张票。", "gb18030"),
+    ],
+)
+@pytest.mark.parametrize("name", ["in.txt", "in.srt"])
+def test_a_line_is_shown_as_it_reads_in_encodings_that_it_may_be_in(run, tmp_path, name, text, encoding):
+    before = "1\n00:00:01,000 --> 00:00:02,000\n" if name == "in.srt" else "\n"
+    (tmp_path / name).write_bytes(f"{before}{text}\n".encode(encoding))
+    with pytest.raises(JobError) as refused:
+        run(tmp_path / name, tmp_path / f"out-{name}")
+    # The codec may be called otherwise where it reads the line alike.
+    [shown] = re.findall(rf"in (\w+) '{re.escape(text)}'", str(refused.value))
+    assert text.encode(shown) == text.encode(encoding)
 
 
 @pytest.mark.parametrize(
