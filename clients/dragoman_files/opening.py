@@ -49,6 +49,7 @@ _FORMATS: dict[FormatName, tuple[str, Callable[[FormatName, FormatOptions], Form
     "yaml": (".yaml .yml", partial(document_format, segments=yaml_strings.segments)),
     "strings": (".strings", partial(document_format, segments=resources.apple_segments)),
     "resx": (".resx .resw", partial(_xml, segments=_of_menus(resources.resx_segments, is_html=True))),
+    "android": (".strings.xml", partial(_xml, segments=resources.android_segments)),
     "ts": (".ts", partial(_xml, segments=_of_menus(xliff.segments, is_html=True), prepare=xliff.prepare)),
     "csv": (".csv", table_format),
     "tsv": (".tsv", table_format),
@@ -102,7 +103,7 @@ _TEXT = frozenset(
 _LANGUAGE_AND_REGION = re.compile(r"\.[a-z]{2,3}[-_][a-z0-9_-]+|\.\d*")
 
 _REFUSED = {
-    "a document": "doc docm dot dotx ott rtf pdf mobi azw3 fb2 ppt pptm xls xlsm ods",
+    "a document": "doc docm dot dotx ott rtf pdf mobi azw3 fb2 ppt pptm xls xlsm ots",
     "an archive": "zip tar tgz tbz2 txz 7z rar bz2 xz zst lz4 jar",
     "subtitles": "ass ssa sbv ttml",
     "markup": "xml mdx rst adoc asciidoc tex",
@@ -178,7 +179,9 @@ def _format_of(path: PurePath, name: FormatName | None) -> FormatName:
 
 
 def _suffix(path: PurePath) -> str:
-    return (PurePath(path.stem) if is_compressed(path) else path).suffix.lower()
+    name = (path.stem if is_compressed(path) else path.name).lower()
+    # Android calls its files so, and many other kinds end in .xml.
+    return ".strings.xml" if name.endswith("strings.xml") else PurePath(name).suffix
 
 
 def open_format(name: FormatName, options: FormatOptions) -> Format:

@@ -143,30 +143,42 @@ def _sheet_parts(archive: zipfile.ZipFile) -> _Parts:
 
 
 # OpenDocument 1.3, part 3. Elements that no row has are fields: each stands for a word.
-_OPEN_DOCUMENT = _read(
-    Grammar(
-        paragraphs=frozenset(("p", "h")),
-        around=frozenset(("span", "a", "meta", "meta-field", "ruby", "ruby-base")),
-        empty=frozenset(
-            (
-                *("annotation", "annotation-end", "bookmark", "bookmark-start", "bookmark-end", "frame"),
-                *("change", "change-start", "change-end", "reference-mark", "reference-mark-start"),
-                *("reference-mark-end", "note", "ruby-text", "s", "soft-page-break"),
+_OPEN_TEXT = Grammar(
+    paragraphs=frozenset(("p", "h")),
+    around=frozenset(("span", "a", "meta", "meta-field", "ruby", "ruby-base")),
+    empty=frozenset(
+        (
+            *("annotation", "annotation-end", "bookmark", "bookmark-start", "bookmark-end", "frame"),
+            *("change", "change-start", "change-end", "reference-mark", "reference-mark-start"),
+            *("reference-mark-end", "note", "ruby-text", "s", "soft-page-break"),
+        )
+    ),
+    bounds=frozenset(("line-break", "tab")),
+    is_left_out=lambda tag: tag.name in ("annotation", "tracked-changes"),
+)
+# A cell writes its number or date anew, and a formula its result. Comments are of cells, not in sentences.
+_OPEN_SHEET = replace(
+    _OPEN_TEXT,
+    is_left_out=lambda tag: (
+        tag.name == "tracked-changes"
+        or (
+            tag.name.endswith("table-cell")
+            and (
+                tag.attribute("office:value-type") not in (None, "string")
+                or tag.attribute("table:formula") is not None
             )
-        ),
-        bounds=frozenset(("line-break", "tab")),
-        is_left_out=lambda tag: tag.name in ("annotation", "tracked-changes"),
-    )
+        )
+    ),
 )
 
 
-def _open_parts(archive: zipfile.ZipFile, *, kind: str) -> _Parts:
+def _open_parts(archive: zipfile.ZipFile, *, kind: str, grammar: Grammar = _OPEN_TEXT) -> _Parts:
     members = archive.namelist()
     stated = archive.read("mimetype").decode(errors="replace") if "mimetype" in members else "none"
     if not stated.startswith(f"application/vnd.oasis.opendocument.{kind}") or "content.xml" not in members:
         raise FileError(f"its mimetype is {stated[:80]!r}, or it has no content.xml")
     names = ("content.xml", "styles.xml", *(name for name in members if name.endswith("/content.xml")))
-    return {name: _OPEN_DOCUMENT for name in names if name in members}
+    return {name: _read(grammar) for name in names if name in members}
 
 
 # EPUB 3.3 and 2.0.1.
@@ -227,6 +239,7 @@ _FORMATS: dict[FormatName, Callable[[zipfile.ZipFile], _Parts]] = {
     "xlsx": _sheet_parts,
     "odt": partial(_open_parts, kind="text"),
     "odp": partial(_open_parts, kind="presentation"),
+    "ods": partial(_open_parts, kind="spreadsheet", grammar=_OPEN_SHEET),
     "epub": _book_parts,
 }
 PACKAGED = tuple(_FORMATS)

@@ -1,21 +1,23 @@
-"""Resources of applications: those of .NET (.resx, .resw) and Apple's (.strings). Values are translated."""
+"""Resources of applications: those of .NET (.resx, .resw), Android's and Apple's. Values are translated."""
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dragoman_files import xml_texts
 from dragoman_files.document import Segment
 from dragoman_files.format import FileError, Reading
+from dragoman_files.tags import Piece
 from dragoman_files.texts import has_letters
 from dragoman_files.xml_events import Event
-from dragoman_files.xml_texts import Grammar
+from dragoman_files.xml_texts import Grammar, Paragraph
 
 _STRING = r'"(?:[^"\\]|\\.)*+"'
 _ENTRY = re.compile(
     rf"(?:\s++|/\*.*?\*/|//[^\n]*+)*+(?:(?:{_STRING}|[\w.$-]++)\s*+=\s*+(?P<value>{_STRING})\s*+;|\Z)",
     re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\(U[0-9A-Fa-f]{4}|.)", re.DOTALL)
+_ESCAPE = re.compile(r"\\([Uu][0-9A-Fa-f]{4}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 _WRITTEN = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
@@ -34,6 +36,60 @@ _RESX = Grammar(paragraphs=frozenset(("value",)), is_left_out=_is_no_text, joins
 def resx_segments(source: str, reading: Reading) -> Iterator[Segment]:
     """The values of what is a string. Raises FileError."""
     return xml_texts.segments(source, reading, grammar=_RESX)
+
+
+# developer.android.com/guide/topics/resources/string-resource: a quote keeps the white space around it.
+_OF_ANDROID = re.compile(r'(?P<text>(?:[^"\\]|\\(?!n|u0020).?)+)|(?P<line>\\n)|"|\\u0020', re.DOTALL)
+_REFERENCE = re.compile(r"[@?][\w.:/+*-]+")
+
+
+def _android_pieces(source: str, paragraph: Paragraph, grammar: Grammar, reading: Reading) -> Iterator[Piece]:
+    """The pieces of a string, in which escapes of white space are pieces of their own."""
+    for piece in xml_texts.tag_pieces(source, paragraph, grammar, reading):
+        if piece.kind != "text":
+            yield piece
+            continue
+        for found in _OF_ANDROID.finditer(source, piece.start, piece.end):
+            part = replace(piece, start=found.start(), end=found.end())
+            if found["text"]:
+                yield replace(part, decode=lambda raw, decode=piece.decode: _decoded(decode(raw)))  # type: ignore[misc]
+            else:
+                yield replace(part, kind="break" if found["line"] else "empty", decode=lambda raw: "\n")
+
+
+_ANDROID = Grammar(
+    paragraphs=frozenset(("string", "item")),
+    around=frozenset(
+        (
+            "a",
+            "annotation",
+            "b",
+            "big",
+            "em",
+            "font",
+            "i",
+            "small",
+            "span",
+            "strike",
+            "strong",
+            "sub",
+            "sup",
+            "tt",
+            "u",
+        )
+    ),
+    is_left_out=lambda tag: tag.attribute("translatable") == "false",
+    root="resources",
+    pieces=_android_pieces,
+    escape=lambda text: re.sub(r"^[@?]|[\\'\"]", r"\\\g<0>", text),
+)
+
+
+def android_segments(source: str, reading: Reading) -> Iterator[Segment]:
+    """The strings, those of arrays and plurals too, but for references to others. Raises FileError."""
+    for segment in xml_texts.segments(source, reading, grammar=_ANDROID):
+        if not _REFERENCE.fullmatch(source[segment.start : segment.end]):
+            yield segment
 
 
 def apple_segments(source: str, reading: Reading) -> Iterator[Segment]:

@@ -12,10 +12,10 @@ from functools import partial
 
 from dragoman_files.document import Segment
 from dragoman_files.format import ITEM_BYTES, FileError, Reading
-from dragoman_files.tags import Kind, Notations, Piece, Run, Tagged, encode_with, runs
+from dragoman_files.tags import Kind, Piece, Run, Tagged, encode_with, runs
 from dragoman_files.texts import primary_language
 from dragoman_files.xml_events import Event, escape, events
-from dragoman_files.xml_texts import text_pieces
+from dragoman_files.xml_texts import in_cdata, is_cdata, text_pieces
 
 _UNITS = {"trans-unit": "target", "segment": "target", "message": "translation"}
 """Elements of one text each, and what its translation is called in them."""
@@ -163,7 +163,7 @@ def _segments(source: str, unit: _Unit, reading: Reading, join: bool) -> Iterato
 
     for number, run in enumerate(found):
         is_first, is_last = number == 0, number == len(found) - 1
-        tagged = Tagged(source, run, _in_cdata if _is_cdata(run) else encode_with(escape))
+        tagged = Tagged(source, run, encode_with(in_cdata if is_cdata(run) else escape))
         lead = copied(position, run.start)
         yield Segment(
             start=start if is_first else end,
@@ -321,12 +321,3 @@ def _end(inner: Sequence[Event], position: int) -> int:
         if depth == 0:
             return index
     raise AssertionError("an element of a well-formed document ends")
-
-
-def _in_cdata(translation: str, notations: Notations) -> str:
-    return translation.replace("]]>", "]]]]><![CDATA[>")
-
-
-def _is_cdata(run: Run) -> bool:
-    """Whether a text begins within CDATA, which has no references."""
-    return run.pieces[0].kind == "text" and run.pieces[0].decode is str

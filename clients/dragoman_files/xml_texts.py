@@ -10,17 +10,19 @@ from dataclasses import dataclass
 
 from dragoman_files.document import Segment
 from dragoman_files.format import ITEM_BYTES, FileError, Reading
-from dragoman_files.tags import Kind, Piece, Run, Tagged, encode_with, runs
+from dragoman_files.tags import Encode, Kind, Piece, Run, Tagged, encode_with, runs
 from dragoman_files.texts import collapse, unescape
 from dragoman_files.xml_events import Event, escape, events
 
 _NEWLINE = re.compile(r"(\r?\n)")
+_CDATA = "cdata"
+"""The name of a piece of text that has no references."""
 
 Paragraph = Sequence[Event | None]
 """The events of a paragraph without its tags; None for a paragraph within it, as of a text box."""
 
 
-def _tag_pieces(source: str, paragraph: Paragraph, grammar: "Grammar", reading: Reading) -> list[Piece]:
+def tag_pieces(source: str, paragraph: Paragraph, grammar: "Grammar", reading: Reading) -> list[Piece]:
     """The pieces of a paragraph. An element that has a paragraph within it bounds the text around it."""
     pieces: list[Piece] = []
     opened: list[int] = []
@@ -70,17 +72,19 @@ class Grammar:
     """The element around all; empty where that is known otherwise."""
     joins: bool = True
     """Whether white space is a space, line breaks too."""
-    pieces: Callable[[str, Paragraph, "Grammar", Reading], list[Piece]] = _tag_pieces
+    pieces: Callable[[str, Paragraph, "Grammar", Reading], Iterable[Piece]] = tag_pieces
     """The pieces of a paragraph."""
     write: Callable[[str, Run, Tagged, str], str] = _write_tags
     """The translation of a text in the notation of the file."""
+    escape: Callable[[str], str] = str
+    """The format's own escapes, which stand within those of XML."""
 
 
 def segments(source: str, reading: Reading, *, grammar: Grammar) -> Iterator[Segment]:
     """The texts of a document, a paragraph within another one before the end of that."""
     for paragraph in _paragraphs(events(source, reading.check), grammar, reading):
         for run in runs(source, grammar.pieces(source, paragraph, grammar, reading), reading):
-            tagged = Tagged(source, run, _encode)
+            tagged = Tagged(source, run, _encoder(run, grammar))
             yield Segment(
                 start=run.start,
                 end=run.end,
@@ -91,8 +95,20 @@ def segments(source: str, reading: Reading, *, grammar: Grammar) -> Iterator[Seg
         reading.give_back(ITEM_BYTES * len(paragraph))
 
 
-# Line breaks of the source that count are tags of their own.
-_encode = encode_with(lambda text: escape(text.replace("\n", " ")))
+def _encoder(run: Run, grammar: Grammar) -> Encode:
+    write = in_cdata if is_cdata(run) else escape
+    # Line breaks of the source that count are tags of their own.
+    return encode_with(lambda text: write(grammar.escape(text.replace("\n", " "))))
+
+
+def is_cdata(run: Run) -> bool:
+    """Whether a text begins within CDATA, which has no references."""
+    return run.pieces[0].name == _CDATA
+
+
+def in_cdata(text: str) -> str:
+    """The text as CDATA holds it."""
+    return text.replace("]]>", "]]]]><![CDATA[>")
 
 
 def _paragraphs(found: Iterable[Event], grammar: Grammar, reading: Reading) -> Iterator[Paragraph]:
@@ -123,7 +139,7 @@ def _paragraphs(found: Iterable[Event], grammar: Grammar, reading: Reading) -> I
 
 def text_pieces(source: str, event: Event, *, join: bool) -> Iterator[Piece]:
     """A text, in which each line break is a piece of its own."""
-    decode = unescape if event.kind == "text" else str
+    decode, name = (unescape, "") if event.kind == "text" else (str, _CDATA)
     start = event.start
     for number, part in enumerate(_NEWLINE.split(source[start : event.end])):
         end = start + len(part)
@@ -135,5 +151,5 @@ def text_pieces(source: str, event: Event, *, join: bool) -> Iterator[Piece]:
                 decode=lambda raw: " " if join else "\n",
             )
         elif part:
-            yield Piece(start=start, end=end, kind="text", decode=decode)
+            yield Piece(start=start, end=end, kind="text", decode=decode, name=name)
         start = end

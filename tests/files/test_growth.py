@@ -64,6 +64,10 @@ WRAPS: dict[str, list[Wrap]] = {
         lambda text: f'<root><data name="a"><value>a {text}</value></data></root>'.encode(),
         lambda text: f"<root>{text}</root>".encode(),
     ],
+    "android": [
+        lambda text: f'<resources><string name="a">a {text}</string></resources>'.encode(),
+        lambda text: f"<resources>{text}</resources>".encode(),
+    ],
     "ts": [
         lambda text: f'<TS version="2.1"><message><source>a {text}</source></message></TS>'.encode(),
         lambda text: f'<TS version="2.1">{text}</TS>'.encode(),
@@ -89,6 +93,7 @@ CHARACTERS = {
     "markdown": "`*_[]()!<&\\|~#->:a \n",
     "po": '"\\#~|[a \n',
     "strings": '"\\/*=;a \n',
+    "android": "\"'\\@na;& \n",
     "arb": '"\\{}:,a',
     "yaml": "[]{}:,-#&*!|>'\"%@`?a \n",
 }
@@ -150,6 +155,7 @@ UNITS = {
         "<message><source>a</source><translation><numerusform/></translation></message>",
         "<translation><numerusform/></translation>", "<message/>",
     ],
+    "android": ["<string>a</string>", "<item>@a</item>", "<b>a</b>", "\\n", '"', "\\u0020", "a\n", "<g>a</g>"],
     "strings": ['"a" = "b";\n', "/* a */", "// a\n", "/*", "/* ", 'a=', "\\U0061", '"a" = '],
     "arb": ['"a": "b",', '"@@locale": "a",', '"@@locale" ', "{a, ", "[", '{"a": "b"},'],
     "yaml": [

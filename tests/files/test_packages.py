@@ -32,6 +32,12 @@ def odt_of(texts) -> bytes:
     return opened(body, header="".join(f"<text:h>{text}</text:h>" for text in texts[middle:]))
 
 
+def ods_of(texts) -> bytes:
+    cell = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'
+    rows = "".join(f"<table:table-row>{cell.format(text)}</table:table-row>" for text in texts)
+    return opened(f'<table:table table:name="Blatt">{rows}</table:table>', kind="spreadsheet")
+
+
 def pptx_of(texts) -> bytes:
     middle = len(texts) // 2
     return pptx(*map(drawn, texts[:middle]), notes="".join(map(drawn, texts[middle:])))
@@ -47,8 +53,8 @@ def epub_of(texts) -> bytes:
     return epub(*(f"<p>{text}</p>" for text in texts[1:]), title=texts[0], language="en")
 
 
-MAKERS = {"odt": odt_of, "pptx": pptx_of, "xlsx": xlsx_of, "epub": epub_of}
-PARAGRAPHS = {"odt": ("p", "h"), "pptx": ("p",), "xlsx": ("si", "is"), "epub": ("p", "title")}
+MAKERS = {"odt": odt_of, "ods": ods_of, "pptx": pptx_of, "xlsx": xlsx_of, "epub": epub_of}
+PARAGRAPHS = {"odt": ("p", "h"), "ods": ("p",), "pptx": ("p",), "xlsx": ("si", "is"), "epub": ("p", "title")}
 
 
 def local(element) -> str:
@@ -104,6 +110,25 @@ def test_texts_are_translated_and_all_other_parts_stay(translate, name):
 def test_a_translation_that_changes_nothing_gives_the_same_parts(name, translate_text):
     given = MAKERS[name](ESCAPED)
     assert contents(pack(name, given, translate_text)) == contents(given)
+
+
+def test_cells_that_write_themselves_stay_and_comments_are_texts(translate):
+    cells = (
+        '<table:table-cell office:value-type="date"><text:p>3. März</text:p>{0}'
+        '<table:table-cell office:value-type="float" office:value="5"><text:p>5 Stück</text:p>{0}'
+        '<table:table-cell table:formula="of:=[.A1]" office:value-type="string"><text:p>Hund</text:p>{0}'
+        '<table:table-cell office:value-type="string"><office:annotation>'
+        "<text:p>Ein Tier.</text:p></office:annotation><text:p>Der Hund</text:p>{0}"
+    ).format("</table:table-cell>")
+    given = opened(
+        f'<table:table table:name="Tiere"><table:table-row>{cells}</table:table-row></table:table>',
+        kind="spreadsheet",
+    )
+    written = read_part(translate("ods", given), "content.xml")
+    expected = (
+        read_part(given, "content.xml").replace("Ein Tier.", "EIN TIER.").replace(">Der Hund<", ">DER HUND<")
+    )
+    assert written == expected
 
 
 def test_a_part_keeps_its_mark_of_byte_order(translate):
@@ -245,11 +270,11 @@ def test_a_note_of_open_document_is_translated(translate):
 
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="there is no soffice here")
-@pytest.mark.parametrize("name", ["odt", "pptx", "xlsx"])
+@pytest.mark.parametrize("name", ["odt", "ods", "pptx", "xlsx"])
 def test_libreoffice_opens_what_is_written(translate, tmp_path, name):
     """A document that LibreOffice wrote, or ours, is translated, and opened and read by it."""
     (tmp_path / f"in.{name}").write_bytes(translate(name, MAKERS[name](ESCAPED)))
-    target = {"pptx": "odp", "xlsx": "ods"}.get(name, "fodt")
+    target = {"pptx": "odp", "xlsx": "ods", "ods": "fods"}.get(name, "fodt")
     subprocess.run(
         [
             *("soffice", "--headless", f"-env:UserInstallation=file://{tmp_path}/profile"),
@@ -259,7 +284,9 @@ def test_libreoffice_opens_what_is_written(translate, tmp_path, name):
         timeout=300,
     )
     converted = tmp_path / f"in.{target}"
-    content = converted.read_text() if target == "fodt" else read_part(converted.read_bytes(), "content.xml")
+    content = (
+        converted.read_text() if target.startswith("f") else read_part(converted.read_bytes(), "content.xml")
+    )
     shown = ["".join(element.itertext()) for element in ElementTree.fromstring(content).iter()]
     for text in itertools.islice(TEXTS, 10):
         assert any(text.upper() in " ".join(each.split()) for each in shown)

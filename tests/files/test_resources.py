@@ -1,5 +1,6 @@
 """Resources of applications: values are translated, and all else stays to the byte."""
 
+import io
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -45,6 +46,54 @@ def test_an_accelerator_is_put_back(translate, server, name, given):
     text = "&amp;Datei" if name == "resx" else ""
     assert translate(name, given.format(text)) == given.format("&amp;DATEI")
     assert [text for message in server.servicer.messages for text in message if text] == ["Datei"]
+
+
+ANDROID = r"""<?xml version="1.0" encoding="utf-8"?>
+<resources xmlns:xliff="urn:oasis:names:tc:xliff:document:1.2">
+    <!-- Der Hund -->
+    <string name="a">Der <b>Hund</b>\'s \"Haus\" \u00fc</string>
+    <string name="n" translatable="false">nein</string>
+    <string name="r">@string/a</string>
+    <string name="q">"  ja,
+  nein "</string>
+    <string name="s">\u0020zwei\nZeilen</string>
+    <string name="x">an <xliff:g id="wen">%s</xliff:g> &amp; \@du</string>
+    <string-array name="l"><item>eins</item><item>@string/a</item></string-array>
+    <plurals name="p"><item quantity="one">%d Hund</item></plurals>
+</resources>
+"""
+
+
+def test_strings_of_android_are_translated_and_their_escapes_stay(translate):
+    assert translate("strings.xml", ANDROID) == (
+        ANDROID.replace(r"Der <b>Hund</b>\'s \"Haus\" \u00fc", r"DER <b>HUND</b>\'S \"HAUS\" Ü")
+        .replace("ja,\n  nein", "JA, NEIN")
+        .replace(r"zwei\nZeilen", r"ZWEI\nZEILEN")
+        .replace(">an <", ">AN <")
+        .replace("@du", "@DU")
+        .replace(">eins<", ">EINS<")
+        .replace("%d Hund", "%D HUND")
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("resx", "<root><data name='a'><value><![CDATA[Fisch & Brot ]]></value></data></root>"),
+        ("strings.xml", "<resources><string name='a'><![CDATA[Fisch & Brot ]]></string></resources>"),
+    ],
+)
+def test_what_is_cdata_has_no_references(translate, name, given):
+    assert translate(name, given) == given.replace("Fisch & Brot", "FISCH & BROT")
+
+
+def test_a_translation_for_android_reads_as_it_is():
+    given = b"<resources><string name='a'>Hund</string></resources>"
+    stream = io.BytesIO(given)
+    source = Input(name="a", stream=stream, position=stream.tell)
+    [unit] = open_format("android", FormatOptions()).units(source)
+    expected = given.replace(b"Hund", rb"\?What\'s &lt;that&gt; \\ @")
+    assert unit.write("?What's &lt;that&gt; \\ @", False) == expected
 
 
 APPLE = (
@@ -148,8 +197,6 @@ def test_a_key_of_yaml_chooses_what_is_translated(translate):
 )
 @pytest.mark.parametrize("style", ["{}", "'{}'", '"{}"', "|\n    {}", ">-\n    {}"])
 def test_whatever_a_translation_is_it_is_the_value(style, text):
-    import io
-
     given = (
         f"a:\n  b: {style.format('hund')}\n  c: [{style.format('hund')}]\n"
         if "\n" not in style
@@ -189,5 +236,9 @@ def test_real_resources_differ_in_their_values_alone(translate):
     assert values[0] != values[1]
     pattern = re.compile(rb"(?<=<value>)[^<]*")
     assert pattern.sub(b"", given) == pattern.sub(b"", written)
+    given = (REAL_FILES / "messaging.strings.xml").read_bytes()
+    written = translate("strings.xml", given)
+    assert re.sub(rb">[^<]*<", b"><", given) == re.sub(rb">[^<]*<", b"><", written)
+    assert re.findall(rb"%\d*\$?[sd]", given.lower()) == re.findall(rb"%\d*\$?[sd]", written.lower())
     messages = (REAL_FILES / "id-core.en.yaml").read_text()
     assert upper(yaml.safe_load(translate("yaml", messages))) == upper(yaml.safe_load(messages))

@@ -140,7 +140,8 @@ def translate_file(
 
     The names say what the files hold, in any case: JSON lines (.jsonl, .ndjson), JSON (.json), tables (.csv,
     .tsv), subtitles (.srt, .vtt), HTML (.html), Markdown (.md), catalogues of messages (.po, .xliff, Qt's
-    .ts, .resx, .strings, .arb, .yaml), documents (.docx, .odt), slides (.pptx, .odp), sheets (.xlsx), books
+    .ts, .resx, strings.xml, .strings, .arb, .yaml), documents (.docx, .odt), slides (.pptx, .odp), sheets
+    (.xlsx, .ods), books
     (.epub). Text in UTF-8, one a line, ends in .txt, in a language such as .de, or in nothing. `.gz` after
     any that is no zip is read and written compressed. Any other name, and what is not what its name says, is
     refused before anything is written.

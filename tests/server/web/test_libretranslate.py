@@ -106,6 +106,7 @@ def test_a_file_is_translated_in_its_format_and_fetched(web: Web) -> None:
     [
         ("a.docx", lambda text: docx(paragraph(text))),
         ("a.odt", lambda text: opened(f"<text:p>{text}</text:p>")),
+        ("a.ods", lambda text: opened(f"<text:p>{text}</text:p>", kind="spreadsheet")),
         ("a.pptx", lambda text: pptx(drawn(text))),
         ("a.xlsx", lambda text: xlsx(f"<t>{text}</t>")),
         ("a.epub", lambda text: epub(f"<p>{text}</p>", title=text)),
