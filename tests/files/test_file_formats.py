@@ -60,7 +60,7 @@ def test_a_name_that_says_nothing_is_of_text(run, tmp_path, name):
         ("a.ass", r"subtitles.*\.srt or \.vtt"),
         ("a.rst", r"markup.*JSON lines"),
         ("a.mdx", r"markup"),
-        ("a.ods.gz", r"a document"),
+        ("a.ots.gz", r"a document"),
         *((f"a.{suffix}", r"a catalogue.*\.po or \.xliff") for suffix in ("xcstrings", "ftl", "properties")),
         ("a.toml", r"structured data.*\.json"),
     ],

@@ -155,7 +155,7 @@ UNITS = {
         "<message><source>a</source><translation><numerusform/></translation></message>",
         "<translation><numerusform/></translation>", "<message/>",
     ],
-    "android": ["<string>a</string>", "<item>@a</item>", "<b>a</b>", "\\n", '"', "\\u0020", "a\n", "<g>a</g>"],
+    "android": ["<string>a</string>", "<item>@a</item>", "<b>a</b>", "\\n", "\\u0020", "a\n", "<g>a</g>"],
     "strings": ['"a" = "b";\n', "/* a */", "// a\n", "/*", "/* ", 'a=', "\\U0061", '"a" = '],
     "arb": ['"a": "b",', '"@@locale": "a",', '"@@locale" ', "{a, ", "[", '{"a": "b"},'],
     "yaml": [
