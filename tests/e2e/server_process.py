@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 COMMAND = [sys.executable, "-m", "dragoman"]
@@ -13,8 +14,8 @@ COMMAND = [sys.executable, "-m", "dragoman"]
 class ServerProcess:
     """A `dragoman serve` on ports that the system chose, up and ready."""
 
-    def __init__(self, models: Path, precision: str) -> None:
-        command = [*COMMAND, "serve", "--models", str(models), "--port", "0", "--metrics-port", "0"]
+    def __init__(self, models: Path, precision: str, command: Sequence[str] = COMMAND) -> None:
+        command = [*command, "serve", "--models", str(models), "--port", "0", "--metrics-port", "0"]
         self.process = subprocess.Popen(
             [*command, "--device", "cpu", "--precision", precision],
             stderr=subprocess.PIPE,
