@@ -70,6 +70,13 @@ def test_image_has_no_torch(dockerfile: list[Instruction], compose: dict[str, An
         assert not any("torch" in name for name in installed)
 
 
+def test_every_image_that_the_file_names_is_of_extras_that_there_are(dockerfile: list[Instruction]) -> None:
+    shown = re.findall(r"--build-arg EXTRAS=(\S+) \.", (ROOT / "server" / "Dockerfile").read_text())
+    assert {"numba", "onnxruntime"} <= requirements(next(extras for extras in shown if "align" in extras))
+    for extras in shown:
+        assert not any("torch" in name for name in requirements(extras))
+
+
 def test_each_image_has_the_onnxruntime_of_its_device(compose: dict[str, Any]) -> None:
     cpu, gpu = (requirements(build["args"]["EXTRAS"]) for build in builds(compose))
     assert {name for name in cpu if name.startswith("onnxruntime")} == {"onnxruntime"}
