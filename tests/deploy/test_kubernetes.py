@@ -7,7 +7,7 @@ import yaml
 from tests.deploy.conftest import ROOT, serve_options
 from tests.deploy.dockerfile import Instruction, final_stage
 
-FOLDER = ROOT / "deploy" / "kubernetes"
+FOLDER = ROOT / "deploy" / "kubernetes" / "one"
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,8 @@
 """deploy/kubernetes/many: several pods, found, scraped, scaled and ended in a way that fits the server."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ def load(name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def deployment() -> dict[str, Any]:
-    found = yaml.safe_load_all((FOLDER / "dragoman.yml").read_text())
+    found = yaml.safe_load_all((FOLDER / "one" / "dragoman.yml").read_text())
     [deployment] = [each for each in found if each["kind"] == "Deployment"]
     assert isinstance(deployment, dict)
     return deployment
@@ -51,12 +53,23 @@ def test_each_object_is_one_that_kubernetes_knows(name: str, kind: str) -> None:
     kubernetes_validate.validate(found, kubernetes_validate.latest_version(), strict=True)
 
 
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not here")
+@pytest.mark.parametrize(("name", "number"), [("one", 2), ("many", 6)])
+def test_kustomize_builds_objects_that_kubernetes_knows(name: str, number: int) -> None:
+    command = ["kubectl", "kustomize", str(FOLDER / name)]
+    built = list(yaml.safe_load_all(subprocess.run(command, capture_output=True, check=True).stdout))
+    assert len(built) == number
+    for each in built:
+        if each["kind"] != "PodMonitor":
+            kubernetes_validate.validate(each, kubernetes_validate.latest_version(), strict=True)
+
+
 def test_kustomize_has_all_but_the_job_and_leaves_the_number_of_pods_to_the_autoscaler(
     deployment: dict[str, Any], dockerfile: list[Instruction], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kustomization = load("kustomization")
     files = {path.name for path in MANY.iterdir()} - {"kustomization.yml", "corpus-job.yml"}
-    assert set(kustomization["resources"]) == files | {".."}
+    assert set(kustomization["resources"]) == files | {"../one"}
     [patch] = kustomization["patches"]
     assert patch["target"] == {"kind": deployment["kind"], "name": deployment["metadata"]["name"]}
     removal, addition = yaml.safe_load(patch["patch"])
