@@ -110,9 +110,9 @@ def main(debug: bool) -> None:
       dragoman translate-file --from de --to en corpus.de.gz corpus.en.gz
     \b
     A model of your own:
-      dragoman train training/recipes/tatoeba-de-en.toml
-      dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/2
-      dragoman evaluate --bundle models/de-en/2 --source test.de --reference test.en
+      dragoman new-recipe our.de our.en --minutes 30
+      dragoman train data/de-en/recipe.toml
+      dragoman export runs/de-en/best.safetensors --out models/de-en/2
 
     `dragoman COMMAND --help` says more about each. Completion by Tab, for bash (zsh and fish alike):
     eval "$(_DRAGOMAN_COMPLETE=bash_source dragoman)"

@@ -3,11 +3,13 @@
 import dataclasses
 import math
 import random
+import statistics
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
@@ -31,20 +33,13 @@ from dragoman_training.run.optimizer import MovingAverage, build_optimizer, lear
 from dragoman_training.run.progress import Progress
 from dragoman_training.run.reporter import Reporter, StepReport
 from dragoman_training.run.resuming import changed_around, check_same_run, restore_state, state_tensors
+from dragoman_training.run.run_folder import StopRequest
 from dragoman_training.run.validation import Validation, validate
 
 SAVE_EVERY_SECONDS = 600.0
 FIRST_LOSS_SCALE = 65536.0
 LEAST_LOSS_SCALE = 2.0**-14
 """A scale below this means gradients overflow for another reason than fp16's narrow range."""
-
-
-class Stop(Protocol):
-    """Asked at the beginning and after each step."""
-
-    @property
-    def requested(self) -> bool:
-        """Whether training shall end there."""
 
 
 class DivergedError(ValueError):
@@ -69,7 +64,7 @@ class Trainer:
         folder: Path,
         processes: Processes,
         reporter: Reporter | None,
-        stop: Stop,
+        stop: StopRequest,
     ) -> None:
         """Builds the model, and tokenizes what is not yet; only the process that leads has a reporter.
 
@@ -204,6 +199,15 @@ class Trainer:
         else:
             self.save()  # Saved last before the epoch counted as complete.
         return reason
+
+    def seconds_a_step(self, count: int) -> float:
+        """Runs so many steps of the first epoch, and one before that makes ready what they use."""
+        plan, ends = self._plan(0), []
+        for number in range(count + 1):
+            first = number * self._batches_per_step % len(plan)
+            self._step(plan[first : first + self._batches_per_step])
+            ends.append(time.monotonic())
+        return statistics.median(end - before for before, end in pairwise(ends))
 
     def _plan(self, epoch: int) -> BatchPlan:
         """The epoch's batches, cut from its segmentations."""
