@@ -79,8 +79,6 @@ class Bundle(BundleGraphs):
     target_tokenizer: Tokenizer
     target_start: tuple[int, ...] = ()
     """Target tokens that every translation begins with, and that are no part of it."""
-    description: str = ""
-    """What it is good for, by its card."""
 
     def tagged(self, tag: str) -> "Bundle":
         """The bundle with a tag before every source; as it is for an empty one. Raises ValueError."""
@@ -155,7 +153,6 @@ def open_bundle(path: Path | str) -> Bundle:
         source_tokenizer=source,
         target_tokenizer=target,
         shortlist=shortlist,
-        description=read_description(folder),
     )
 
 

@@ -70,10 +70,7 @@ def check_is_text(head: bytes, name: str, declared: str | None = None) -> None:
     """
     encoding = _wide_encoding(head)
     if encoding is not None and not re.match("utf.?(16|32)", declared or "", re.IGNORECASE):
-        raise FileError(
-            f"{name} is text in {encoding}, not in UTF-8; {_option(encoding, name)}"
-            f"{_iconv(encoding, name)} converts it"
-        )
+        raise FileError(f"{name} is text in {encoding}, not in UTF-8; {_way_out(encoding, name)}")
     for magic, kind in _MAGIC:
         if head.startswith(magic):
             raise FileError(f"{name} is {kind}, not text; save what it holds as plain text in UTF-8")
@@ -95,7 +92,7 @@ def check_is_utf8(head: bytes, name: str) -> None:
         number, position, byte = faults[0]
         raise FileError(
             f"{name} is not in UTF-8: byte {position} of line {number} is 0x{byte:02x}. "
-            f"{_option('NAME', name)}{_iconv('NAME', name)} converts it{readings(head, number)}. {_BY_FORCE} "
+            f"{_way_out('NAME', name)}{readings(head, number)}. {_BY_FORCE} "
             "translates the lines that are in UTF-8"
         )
 
@@ -133,12 +130,8 @@ def _faults(head: bytes) -> Iterator[tuple[int, int, int]]:
             yield number, error.start, line[error.start]
 
 
-def _option(encoding: str, name: str) -> str:
-    """The option that states a file's encoding, for a job that reads files by their names."""
+def _way_out(encoding: str, name: str) -> str:
+    """How a file is read as what it is: an option states it, for a job that reads files by their names."""
     is_file = name != STANDARD_INPUT
-    return f"`--encoding {encoding.lower()}` reads and writes it as that, or " if is_file else ""
-
-
-def _iconv(encoding: str, name: str) -> str:
-    file = "" if name == STANDARD_INPUT else f" {shlex.quote(name)}"
-    return f"`iconv -f {encoding} -t UTF-8{file} > converted.txt`"
+    option = f"`--encoding {encoding.lower()}` reads and writes it as that, or " if is_file else ""
+    return f"{option}`iconv -f {encoding} -t UTF-8{f' {shlex.quote(name)}' if is_file else ''} > converted.txt` converts it"

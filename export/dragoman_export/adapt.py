@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from dragoman_training.recipe.settings import Recipe
 
 START, RECIPE = "start.safetensors", "recipe.toml"
-FEWEST_PAIRS = 100
-"""Fewer would teach nothing, and measure nothing."""
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -178,8 +176,6 @@ def _write_run(
     from dragoman_training.data.files import write_parallel
     from dragoman_training.recipe.settings import CardConfig
 
-    if len(corpus) < FEWEST_PAIRS:
-        raise ValueError(f"there are {len(corpus)} pairs; adapting takes {FEWEST_PAIRS} at least")
     train, valid = hold_out(corpus, min(held_out, len(corpus) // 10))
     for name, pairs in (("valid", valid), ("train", train)):
         write_parallel(pairs, out / f"{name}.source", out / f"{name}.target")

@@ -95,4 +95,4 @@ def test_too_few_pairs_are_refused(tokenizer: Tokenizer, tmp_path: Path, pairs: 
     for file in pairs:
         file.write_text("\n".join(file.read_text().split()[:60]))
     result = CliRunner().invoke(adapt, [str(folder), *map(str, pairs), "--out", str(tmp_path / "runs")])
-    assert "there are 60 pairs; adapting takes 100 at least" in str(result.exception)
+    assert "there are 60 pairs; training takes 100 at the least" in str(result.exception)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from dragoman_training.recipe.settings import Recipe
 
 TEMPLATE = Path(__file__).with_suffix(".toml")
-FEWEST_PAIRS, FEWEST_PIECES = 100, 40
-"""Fewer teach nothing, and a vocabulary of fewer is none."""
+FEWEST_PIECES = 40
+"""A vocabulary of fewer is none."""
 MAX_HELD_OUT = 1000
 """Pairs of the validation set, and of the test set, at most; a hundredth of all where that is less."""
 SAMPLE_PAIRS = 20_000
@@ -88,8 +88,6 @@ def new_recipe(
     from dragoman_training.recipe.reader import load_recipe
 
     corpus = read_parallel(source_path, target_path)
-    if len(corpus) < FEWEST_PAIRS:
-        raise ValueError(f"there are {len(corpus)} pairs; training takes {FEWEST_PAIRS} at the least")
     found = _language(corpus.sources), _language(corpus.targets)
     source, target = source or found[0], target or found[1]
     if source == target:
@@ -98,8 +96,8 @@ def new_recipe(
     path = folder / "recipe.toml"
     if folder.exists() and any(folder.iterdir()):
         raise ValueError(f"{folder} is not empty: choose another folder with --out")
-    folder.mkdir(parents=True, exist_ok=True)
     train, held_out = hold_out(corpus, 2 * min(MAX_HELD_OUT, len(corpus) // 100))
+    folder.mkdir(parents=True, exist_ok=True)
     valid, test = (held_out.part(range(first, len(held_out), 2)) for first in (0, 1))
     for split, pairs in (("train", train), ("valid", valid), ("test", test)):
         write_parallel(pairs, folder / f"{split}.{source}", folder / f"{split}.{target}")

@@ -1,8 +1,8 @@
 """The systems that `dragoman evaluate` measures.
 
-One asks a server. Those of other packages register as entry points of the group `dragoman.systems`: functions
-like `open_server`, which open anything that translates lines. Models of one language, which have a perplexity,
-are of the group `dragoman.language_models`.
+One asks a server. Those of other packages register as entry points of the group `dragoman.systems`:
+functions like `open_server`, which open anything that translates lines. Models of one language, which have a
+perplexity, are of the group `dragoman.language_models`.
 """
 
 from collections.abc import Iterator, Mapping

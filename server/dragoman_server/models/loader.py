@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from dragoman_bundle import Bundle, Manifest
+from dragoman_bundle.bundle import read_description
 from dragoman_bundle.machine import count_processors
 
 from dragoman_server.config import EngineConfig
@@ -102,6 +103,7 @@ class ModelLoader:
             precision=running.precision,
             providers=running.providers,
             default_beam_size=beam_size,
+            description=read_description(bundle.path),
             max_sentences={
                 Priority.INTERACTIVE: limits.max_queue,
                 Priority.BULK: limits.max_bulk_queue,

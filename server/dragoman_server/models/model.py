@@ -26,10 +26,8 @@ class ServedModel(ABC):
     calls: Occupancy
     """Those that have chosen it, a stream for as long as it lasts."""
 
-    @property
-    @abstractmethod
-    def description(self) -> str:
-        """What it is good for, by its card."""
+    description: str = ""
+    """What it is good for, by its card."""
 
     @property
     @abstractmethod
@@ -118,10 +116,7 @@ class Model(ServedModel):
     """Held by the stream's item that waits for room in the queue: the next in turn is the next to get in,
     however many sentences it has and however few those behind it."""
     calls: Occupancy = field(default_factory=Occupancy)
-
-    @property
-    def description(self) -> str:
-        return self.bundle.description
+    description: str = ""
 
     @property
     def manifest(self) -> Manifest:
@@ -161,11 +156,7 @@ class ModelBetween(ServedModel):
         self._pair = source, target
         self._manifest = model.manifest.between(source, target)
         self.metrics, self.calls = model.metrics, model.calls
-        self.default_beam_size = model.default_beam_size
-
-    @property
-    def description(self) -> str:
-        return self._model.description
+        self.default_beam_size, self.description = model.default_beam_size, model.description
 
     @property
     def manifest(self) -> Manifest:

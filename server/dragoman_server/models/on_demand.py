@@ -98,14 +98,10 @@ class ModelOnDemand(ServedModel):
         """How long it was not to be tried again then."""
         self._retry_at = 0.0
         self._manifest, self._tags = manifest, source_tags(path, manifest)
-        self._description = read_description(path)
+        self.description = read_description(path)
         self._room = room
         self._loaded: Model | None = None
         self._on_change: Callable[[], None] = lambda: None
-
-    @property
-    def description(self) -> str:
-        return self._description
 
     @property
     def manifest(self) -> Manifest:

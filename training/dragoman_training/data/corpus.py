@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+FEWEST_PAIRS = 100
 _POLYNOMIAL = 0xEDB88320
 """CRC-32's, its lowest power as the highest bit."""
 
@@ -49,8 +50,11 @@ def spread(corpus: Corpus, count: int) -> Corpus:
 def hold_out(corpus: Corpus, count: int) -> tuple[Corpus, Corpus]:
     """The pairs to train on, and at most `count` to measure by, evenly spread over the different sources.
 
-    No sentence that is held out, on either side, is among those to train on.
+    No sentence that is held out, on either side, is among those to train on. Raises CorpusError for so few
+    pairs that they would teach nothing, and measure nothing.
     """
+    if len(corpus) < FEWEST_PAIRS:
+        raise CorpusError(f"there are {len(corpus)} pairs; training takes {FEWEST_PAIRS} at the least")
     first = list({source: number for number, source in reversed(list(enumerate(corpus.sources)))}.values())
     held_out = corpus.part(sorted(first[index] for index in evenly_spaced(len(first), count)))
     sources, targets = set(held_out.sources), set(held_out.targets)
