@@ -132,6 +132,7 @@ def _faults(head: bytes) -> Iterator[tuple[int, int, int]]:
 
 def _way_out(encoding: str, name: str) -> str:
     """How a file is read as what it is: an option states it, for a job that reads files by their names."""
-    is_file = name != STANDARD_INPUT
-    option = f"`--encoding {encoding.lower()}` reads and writes it as that, or " if is_file else ""
-    return f"{option}`iconv -f {encoding} -t UTF-8{f' {shlex.quote(name)}' if is_file else ''} > converted.txt` converts it"
+    if name == STANDARD_INPUT:
+        return f"`iconv -f {encoding} -t UTF-8 > converted.txt` converts it"
+    converted = f"`iconv -f {encoding} -t UTF-8 {shlex.quote(name)} > converted.txt` converts it"
+    return f"`--encoding {encoding.lower()}` reads and writes it as that, or {converted}"

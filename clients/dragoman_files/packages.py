@@ -161,13 +161,8 @@ _OPEN_SHEET = replace(
     _OPEN_TEXT,
     is_left_out=lambda tag: (
         tag.name == "tracked-changes"
-        or (
-            tag.name.endswith("table-cell")
-            and (
-                tag.attribute("office:value-type") not in (None, "string")
-                or tag.attribute("table:formula") is not None
-            )
-        )
+        or tag.attribute("office:value-type") not in (None, "string")
+        or tag.attribute("table:formula") is not None
     ),
 )
 

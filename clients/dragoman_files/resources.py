@@ -40,6 +40,10 @@ def resx_segments(source: str, reading: Reading) -> Iterator[Segment]:
 
 # developer.android.com/guide/topics/resources/string-resource: a quote keeps the white space around it.
 _OF_ANDROID = re.compile(r'(?P<text>(?:[^"\\]|\\(?!n|u0020).?)+)|(?P<line>\\n)|"|\\u0020', re.DOTALL)
+_INLINE = (
+    *("a", "annotation", "b", "big", "em", "font", "i", "small", "span"),
+    *("strike", "strong", "sub", "sup", "tt", "u"),
+)
 _REFERENCE = re.compile(r"[@?][\w.:/+*-]+")
 
 
@@ -59,25 +63,7 @@ def _android_pieces(source: str, paragraph: Paragraph, grammar: Grammar, reading
 
 _ANDROID = Grammar(
     paragraphs=frozenset(("string", "item")),
-    around=frozenset(
-        (
-            "a",
-            "annotation",
-            "b",
-            "big",
-            "em",
-            "font",
-            "i",
-            "small",
-            "span",
-            "strike",
-            "strong",
-            "sub",
-            "sup",
-            "tt",
-            "u",
-        )
-    ),
+    around=frozenset(_INLINE),
     is_left_out=lambda tag: tag.attribute("translatable") == "false",
     root="resources",
     pieces=_android_pieces,

@@ -46,7 +46,7 @@ def test_compression_is_known_by_the_name_in_any_case(run, tmp_path):
 @pytest.mark.parametrize("name", ["book.de", "book", "book.TXT", "v1.2 (final).de_DE", "po", ".srt"])
 def test_a_name_that_says_nothing_is_of_text(run, tmp_path, name):
     (tmp_path / name).write_text("ja\n")
-    run(tmp_path / name, tmp_path / f"out-{name}")
+    run(tmp_path / name, tmp_path / "out")
     assert (tmp_path / "out").read_text() == "JA\n"
 
 
@@ -68,7 +68,7 @@ def test_a_name_that_says_nothing_is_of_text(run, tmp_path, name):
 def test_a_name_of_what_lines_would_break_is_refused(run, tmp_path, name, told):
     (tmp_path / name).write_text("ja\n")
     with pytest.raises(JobError, match=rf"{name} is by its name {told}.*`--format text`"):
-        run(tmp_path / name, tmp_path / f"out-{name}")
+        run(tmp_path / name, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
@@ -84,7 +84,7 @@ def test_a_name_of_which_nothing_is_known_is_refused_unless_one_insists(run, tmp
     with pytest.raises(
         JobError, match=rf"{name} ends in '\.\w+', of which no format is known.*`--format text`"
     ):
-        run(tmp_path / name, tmp_path / f"out-{name}")
+        run(tmp_path / name, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == [name]
     run(tmp_path / name, tmp_path / "out", format_name="text")
     assert (tmp_path / "out").read_text() == "JA\n"

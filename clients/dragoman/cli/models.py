@@ -80,8 +80,8 @@ def models(
     if model:
         listed = [each for each in listed if model in (str(each.reference), each.reference.name)]
     if as_json:
-        for model in listed:
-            click.echo(json.dumps(asdict(model), ensure_ascii=False))
+        for each in listed:
+            click.echo(json.dumps(asdict(each), ensure_ascii=False))
     elif listed:
         console = Console()
         # What reads a pipe reads lines.

@@ -121,10 +121,12 @@ def open_vectors(path: Path) -> Space:
     with path.open(encoding="utf-8", newline="\n") as lines:
         try:
             count, width = map(int, next(lines).split())
-            words, numbers = zip(*(_vector(line, width) for line in lines), strict=True)
-            vector_VD = np.array(numbers, dtype=np.float32).reshape(count, width)
+            rows = [line.rstrip().rsplit(" ", width) for line in lines]
+            vector_VD = np.array([row[1:] for row in rows], dtype=np.float32).reshape(count, width)
         except (ValueError, StopIteration) as error:
             raise ValueError(f"{path} holds no vectors in word2vec's text format: {error}") from error
+
+    words = [row[0] for row in rows]
 
     def row_of(word: str) -> int:
         if word not in words:
@@ -132,12 +134,6 @@ def open_vectors(path: Path) -> Space:
         return words.index(word)
 
     return Space(title=path.name, vector_VD=vector_VD, words=words, row_of=row_of)
-
-
-def _vector(line: str, width: int) -> tuple[str, NDArray[np.float32]]:
-    """The word of a line, and its numbers."""
-    word, *numbers = line.rstrip().rsplit(" ", width)
-    return word, np.array(numbers, dtype=np.float32)
 
 
 def draw_words(answers: Sequence[Answer], path: Path) -> None:
