@@ -135,4 +135,4 @@ def _way_out(encoding: str, name: str) -> str:
     if name == STANDARD_INPUT:
         return f"`iconv -f {encoding} -t UTF-8 > converted.txt` converts it"
     converted = f"`iconv -f {encoding} -t UTF-8 {shlex.quote(name)} > converted.txt` converts it"
-    return f"`--encoding {encoding.lower()}` reads and writes it as that, or {converted}"
+    return f"`--encoding {encoding}` reads and writes it as that, or {converted}"

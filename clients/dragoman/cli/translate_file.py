@@ -202,7 +202,8 @@ def translate_file(
         message = f"{summary.lines} {job.noun}, of which {summary.failed} failed: see {summary.errors}"
         click.echo(message, err=True)
     else:
-        click.echo(f"{summary.lines} {job.noun}", err=True)
+        noun = job.noun.removesuffix("s") if summary.lines == 1 else job.noun
+        click.echo(f"{summary.lines} {noun}", err=True)
     if summary.truncated:
         message = f"of {summary.truncated} a sentence was too long for the model, and its end was dropped"
         click.echo(message, err=True)

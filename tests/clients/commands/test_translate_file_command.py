@@ -57,7 +57,7 @@ def test_what_is_told_meanwhile_is_not_broken_where_nobody_looks(run, server, tm
     first, *_, last_but_one, last = result.stderr.splitlines()
     assert first == reason
     assert last_but_one == "Trying again in 0.5 s; Ctrl-C stops, and nothing is lost."
-    assert last == "1 lines"
+    assert last == "1 line"
 
 
 @pytest.mark.parametrize("names", [("-", "out"), ("in", "-")])
