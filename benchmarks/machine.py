@@ -104,13 +104,13 @@ def cpu_seconds() -> float:
 
 
 def memory_of(process: int) -> int:
-    """Bytes of a process and its descendants; pages that several hold are counted once (PSS). Linux."""
+    """Bytes that a process and its descendants hold, each alone. Linux."""
     total = 0
     for member in _descendants(process):
         # One that has just ended holds nothing.
         with suppress(OSError):
             rollup = Path(f"/proc/{member}/smaps_rollup").read_text()
-            total += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+            total += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Private_"))
     return 1024 * total
 
 

@@ -1,5 +1,6 @@
 """Repeats that are fair on a machine with other work: A B A B and not A A B B. Does not know what it runs."""
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -44,11 +45,18 @@ def say(text: str) -> None:
     Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)
 
 
-def in_turns(cases: Mapping[K, Callable[[], T]], repeats: int, show: Callable[[T], str]) -> dict[K, list[T]]:
-    """What each case returned at each repeat, told by `show`. All cases are run before any is run again."""
+def in_turns(
+    cases: Mapping[K, Callable[[], T]], repeats: int, show: Callable[[T], str], *, until: float = math.inf
+) -> dict[K, list[T]]:
+    """What each case returned at each repeat, told by `show`. All cases are run before any is run again.
+
+    None but the first repeat begins after the moment `until` of `time.monotonic`.
+    """
     results: dict[K, list[T]] = {name: [] for name in cases}
     total, done, began = repeats * len(cases), 0, time.monotonic()
-    for _ in range(repeats):
+    for repeat in range(repeats):
+        if repeat and time.monotonic() > until:
+            break
         for name, run in cases.items():
             result = run()
             results[name].append(result)

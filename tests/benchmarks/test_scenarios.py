@@ -6,18 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.server.copying_bundle import MANIFEST, write_bundle
 
 from benchmarks.peers import FOLDER
 from benchmarks.scenarios.alignment.attention import attention_rows
-from benchmarks.scenarios.peers import command
-from benchmarks.scenarios.peers.comparison import FILE, settings_of_peer
-from benchmarks.scenarios.peers.models import SIZES, MarianSize
+from benchmarks.scenarios.peers.comparison import PEERS, command
+from benchmarks.scenarios.peers.models import SHAPES, Shape, write_files
 from benchmarks.scenarios.policy.simulation import Simulation
 from benchmarks.scenarios.policy.workload import Length, Workload, read_lengths
 from benchmarks.scenarios.text.lines import NUM_LINES
+from dragoman_export.shortlist.lexicon import read_lexicon
+from dragoman_export.shortlist.options import ShortlistOptions
 from dragoman_server.engine.request import Priority
 
 pytestmark = pytest.mark.long
@@ -197,41 +200,42 @@ def test_policy_is_the_same_every_time_and_by_hand() -> None:
     assert min(alone.call_seconds) == pytest.approx((1.712 + 0.235 + 10 * 0.645) / 1000)
 
 
-@pytest.mark.parametrize(("threads", "shares"), [(1, {(1, 1)}), (2, {(2, 1), (1, 2)})])
-def test_peers_may_have_workers_or_threads_with_a_batch_each(threads: int, shares: set[Any]) -> None:
-    found = list(settings_of_peer(FILE, 4, threads, 96))
-    assert {(each["workers"], each["threads_per_worker"]) for each in found} == shares
-    assert all(96 // each["workers"] in {other["batch"] for other in found} for each in found)
-
-
 @pytest.mark.skipif(
-    not (FOLDER / "ctranslate2-marian" / "ready").is_file(),
-    reason="no CTranslate2: `python -m benchmarks peers --sizes small` installs it",
+    not (FOLDER / "engines" / "ready").is_file(),
+    reason="no peers: `python -m benchmarks peers` installs them",
 )
-def test_peers_decode_served_and_not_with_a_shortlist(
+def test_peers_are_one_table_whose_results_are_kept_as_they_come(
     tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = {"encoder_layers": 1, "decoder_layers": 1, "width": 32, "feed_forward": 64, "heads": 4}
-    monkeypatch.setitem(SIZES, "tiny", MarianSize(**sizes, vocabulary=900))
+    tiny = Shape(**sizes, vocabulary=900, is_ssru=True, shortlist=True, growth=2)
+    monkeypatch.setitem(SHAPES, "tiny", tiny)
+    given = ["--sizes", "tiny", "--models", tmp_path / "models", "--input", source, "--sentences", 6]
+    given += ["--alone", 2, "--seconds", 0.5, "--repeats", 2, "--minutes", 0.01]
+    done = CliRunner().invoke(command, [*map(str, given), "--json", str(tmp_path / "found.json")])
+    assert done.exit_code == 0, done.output
+    rows = json.loads((tmp_path / "found.json").read_text())["rows"]
+    offline = [("a file", 4), ("alone", 4), ("a file", 1), ("alone", 1)]
+    assert [(row["what"], row["beam"]) for row in rows[:4]] == offline
+    assert all(row["over_ctranslate2"] > 0 and row["over_marian"] > 0 for row in rows[:4])
+    assert ["over_fxtranslate" in row for row in rows[:4]] == [False, False, True, True]
+    of_offline = {row["what"] for row in rows if row.get("of_offline", 0) > 0}
+    assert of_offline == {"served, a caller", "served, a job", "a placeholder"}
+    assert {row["what"] for row in rows[4:]} - of_offline == {
+        *("served, many callers", "served at 50% load", "memory", "no placeholder"),
+    }
+    # The time was over at once: each was done once.
+    cells = [json.loads(line) for line in (tmp_path / "models" / "cells.jsonl").read_text().splitlines()]
+    values = [row[system] for row in rows for system in ("engine", *PEERS) if system in row]
+    assert sorted(cell["value"] for cell in cells) == sorted(values)
 
-    def run(*arguments: object) -> list[dict[str, Any]]:
-        given = ["--sizes", "tiny", "--input", source, "--models", tmp_path, "--limit", 6, "--threads", 1]
-        given += ["--repeats", 1, "--json", tmp_path / "found.json", "--shortlist", *arguments]
-        done = CliRunner().invoke(command, [*map(str, given)])
-        assert done.exit_code == 0, done.output
-        rows: list[dict[str, Any]] = json.loads((tmp_path / "found.json").read_text())["rows"]
-        return rows
 
-    speed = run()
-    assert [(row["input"], row["beam"]) for row in speed] == [
-        (source, beam) for beam in (4, 1) for source in ("a file", "a sentence alone")
-    ]
-    assert all(row["shortlist"] and row["ratio"] > 0 for row in speed)
-    served = run("--no-export", "--measure", "served", "--seconds", 0.5)
-    assert [(row["system"], row["load"]) for row in served] == [
-        (system, load) for load in (0.25, 0.5, 0.75) for system in ("engine", "ctranslate2")
-    ]
-    assert all(row["failed"] == 0 and 0 < row["p50_ms"] <= row["p99_ms"] for row in served)
-    memory = run("--no-export", "--measure", "memory")
-    assert [(row["threads"], row["system"]) for row in memory] == [(1, "engine"), (1, "ctranslate2")]
-    assert all(row["ready"] > 0 and row["after"] > 0 for row in memory)
+def test_both_forms_of_a_random_shortlist_are_the_same(tmp_path: Path) -> None:
+    write_files(tmp_path, Shape(width=32, feed_forward=64, vocabulary=700, shortlist=True))
+    tokenizer = Tokenizer.load(tmp_path / "vocab.spm")
+    one, other = (
+        read_lexicon(tmp_path / name, tokenizer, tokenizer, ShortlistOptions(), lambda line: None)
+        for name in ("lex.bin", "vmap.txt")
+    )
+    for source_id in range(2, 700):
+        np.testing.assert_array_equal(one.candidates([[source_id]])[0], other.candidates([[source_id]])[0])

@@ -1,4 +1,4 @@
-"""The engine beside CTranslate2 on the same weights: tokens a second, latency of callers, or memory."""
+"""The engine beside CTranslate2, Marian and Mozilla's engine on the same weights, in one table."""
 
 from benchmarks.scenarios.peers.comparison import command
 

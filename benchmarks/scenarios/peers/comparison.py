@@ -1,383 +1,375 @@
-"""Both systems in turns, each at its best: the same token ids, and as many tokens decoded."""
+"""All systems in turns on one thread, from text to text: the same words in, and as many out."""
 
-import math
+import json
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-import click
-import grpc
+import numpy as np
+from dragoman_bundle import open_bundle
 
 import dragoman
 from benchmarks.corpus import read_corpus
-from benchmarks.engines import open_decoder, running_engine
-from benchmarks.harness import INPUT, LIMIT, REPEATS, THREADS, Found, option, scenario, several
-from benchmarks.load import (
-    LATENCY_COLUMNS,
-    arrivals_of,
-    latency_row,
-    make_requests,
-    run_callers,
-    run_closed_loop,
-)
+from benchmarks.engines import open_decoder, running_engine, running_system
+from benchmarks.harness import BUNDLE, INPUT, REPEATS, Found, option, scenario, several
+from benchmarks.load import arrivals_of, make_requests, run_callers, run_closed_loop, run_job
 from benchmarks.machine import describe_machine, memory_of, pinned_to, share_out
 from benchmarks.measuring import in_turns, ratio, say, summarize
-from benchmarks.peers import running_peer
+from benchmarks.peers import Peer, make_environment, running_peer
 from benchmarks.report import Row, Table
-from benchmarks.scenarios.peers.models import CTRANSLATE2, NUM_COMMON, NUM_TARGETS, SIZES, Prepared, prepare
+from benchmarks.scenarios.peers.models import SHAPES, Prepared, prepare, word
 from benchmarks.servers import running_server
-from dragoman.load import Answered, percentile
-from dragoman.v1 import translation_pb2 as pb
-from dragoman.v1 import translation_pb2_grpc as pb_grpc
+from dragoman.load import percentile
 from dragoman_server.engine import SearchOptions, Sentence
 from dragoman_server.engine.pool.pool import EnginePool
+from dragoman_server.engine.scheduling.scheduler import CALM_SECONDS
+from dragoman_server.text.options import Protection
 
-OURS, PEER = "engine", "ctranslate2"
-ALONE, FILE = "a sentence alone", "a file"
-BATCHES, SERVER_BATCHES = (8, 16, 32), (8, 32)
-"""Sentences in a batch of CTranslate2's: of these, and what gives each worker one, the fastest counts."""
-NUM_ALONE = 8
-"""Sentences that are translated one after the other."""
-LOADS = (0.25, 0.5, 0.75)
-CONCURRENCY = 128
-"""Callers at a time while it is measured what a server bears."""
-WORKER = Path(__file__).with_name("ctranslate2_worker.py")
-SHORTLIST = (
-    f" The lexicon is random: {NUM_COMMON} pieces for every sentence, {NUM_TARGETS} for each source piece, "
-    "drawn by rank. CTranslate2 decodes over those of a batch, the engine over each sentence's own."
+PACKAGES = (
+    *("ctranslate2==4.8.5", "fxtranslate==0.5.0", "pymarian==1.12.42", "sentencepiece==0.2.3"),
+    *("grpcio==1.85.1", "protobuf==7.36.2", "googleapis-common-protos==1.76.0"),
 )
-FIRST_COLUMNS = (("size", "model"), ("shortlist", "shortlist"), ("threads", "threads", "d"))
+WORKER = Path(__file__).with_name("worker.py")
+OURS, CTRANSLATE2, MARIAN, FXTRANSLATE = "engine", "ctranslate2", "marian", "fxtranslate"
+PEERS = (CTRANSLATE2, MARIAN, FXTRANSLATE)
+BATCHES = (8, 16, 32, 64)
+"""Sentences in a batch of CTranslate2's, of which the fastest counts; the third is Marian's."""
+LENGTH, DEVIATION, LENGTHS = 14, 4, (3, 39)
+"""Words of a sentence: their mean, its deviation, and the least and the most; the end comes behind them."""
+OFFLINE_SHARE = 0.6
+"""Share of the time that is not for servers."""
+LOAD = 0.5
+JOB_SHARE = 4
+"""Lines of a batch job for each sentence of a file."""
+LINES_WITH_PLACEHOLDERS = 64
+Run = dict[str, float]
 
 
 @scenario(
     several(
-        "--sizes", ("small", "base", "opus"), "Sizes of the checkpoints, which have random weights.", SIZES
+        "--sizes", ("small", "base", "opus", "tiny11"), "Shapes of the models, with random weights.", SHAPES
     ),
-    option("--measure", "speed", "What is compared.", type=click.Choice(["speed", "served", "memory"])),
-    several("--beams", (4, 1), "Beam sizes; the servers' is the first."),
-    option("--shortlist", False, "Both decode with a shortlist of the same lexicon, a random one."),
-    option("--seconds", 15.0, "Of `served`, length of one run at one load."),
-    option("--models", Path("runs/same-weights"), "Where the checkpoints are kept.", to="folder"),
-    option(
-        "--export/--no-export", True, "Export the bundles anew, or take those of a run before.", to="exports"
-    ),
+    several("--beams", (4, 1), "Beam sizes; the servers' is the first, and Mozilla's engine is greedy."),
+    option("--sentences", 64, "Sentences of a file."),
+    option("--alone", 16, "Sentences that are translated one after the other."),
+    option("--seconds", 5.0, "Length of a server's run at half of the load that ours bears."),
+    option("--minutes", 15.0, "No repeat begins when this time is over, shared out among the sizes."),
+    option("--models", Path("runs/peers"), "Folder of the models, and of cells.jsonl.", to="folder"),
+    BUNDLE,
     INPUT,
-    LIMIT,
-    THREADS,
     REPEATS,
 )
 def command(
     *,
     sizes: list[str],
-    measure: str,
     beams: list[int],
-    shortlist: bool,
+    sentences: int,
+    alone: int,
     seconds: float,
+    minutes: float,
     folder: Path,
-    exports: bool,
+    bundle: Path,
     source: Path,
-    limit: int | None,
-    threads: int,
     repeats: int,
 ) -> Found:
-    """Compare the engine with CTranslate2 on MarianMT checkpoints: of each size, exported and converted.
+    """Compare the engine with CTranslate2, Marian and Mozilla's engine, on the same weights and one thread.
 
-    \b
-      speed   target tokens a second of a file, and of sentences alone
-      served  latency of callers of both servers at 25, 50 and 75% of the load that ours bears
-      memory  of both servers, with one thread and with --threads
-
-    CTranslate2 is installed by pip into .venv-peers/ when it is first used.
-
-    \b
-      python -m benchmarks peers --sizes opus --limit 120 --shortlist
-      python -m benchmarks peers --sizes small --measure served --threads 1
+    Files and sentences alone are timed by the processor, and servers by the clock. Marian computes in floats,
+    all others in 8 bits. The peers are installed by pip into .venv-peers/, and the models made, when they are
+    missing: remove the folder of the models after a change of the export. Every result stands in cells.jsonl
+    as soon as it is there.
     """
-    corpus = read_corpus(source, None, limit)
+    python = make_environment("engines", PACKAGES)
     rows: list[Row] = []
-    for name in sizes:
-        say(f"{name}: {SIZES[name]}: making the models")
-        prepared = prepare(
-            name, corpus, source, folder, threads=threads, exports=exports, shortlist=shortlist
-        )
-        if measure == "speed":
-            found = _measure_speed(prepared, beams, threads, repeats)
-        elif measure == "served":
-            found = _measure_served(prepared, beams[0], threads, repeats, seconds)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "cells.jsonl").open("w", encoding="utf-8", buffering=1) as cells:
+        prepared = {size: prepare(folder / size, SHAPES[size], python) for size in sizes}
+        began = time.monotonic()
+        share = 60 * minutes / (len(sizes) + 1)
+        for number, size in enumerate(sizes):
+            until = began + share * (number + 1)
+            turns = _Turns(cells, size, repeats)
+            texts = _draw(sentences)
+            steps = prepared[size].shape.growth * round(
+                sum(len(text.split()) + 1 for text in texts) / len(texts)
+            )
+            given = (turns, prepared[size], python, texts, texts[:alone], steps)
+            offline = _measure_offline(*given, beams, until - share * (1 - OFFLINE_SHARE), rows)
+            _measure_served(*given, beams[0], until, rows, offline, seconds)
+        if source.is_file():
+            turns = _Turns(cells, bundle.parent.name, repeats)
+            _measure_placeholders(turns, bundle, source, beams[0], began + share * (len(sizes) + 1), rows)
         else:
-            found = _measure_memory(prepared, beams[0], threads, repeats)
-        rows += [{"size": name, "shortlist": shortlist, **row} for row in found]
-    title, columns, note = _SHOWN[measure]
+            say(f"{source} is missing: what a placeholder costs is left out")
     table = Table(
         name="rows",
-        title=f"{title}, {corpus.name}, {len(corpus.sources):,} sentences, median of {repeats}",
-        columns=[*FIRST_COLUMNS, *columns],
+        title=f"The same weights on one thread, {sentences} sentences, median of at most {repeats} in turns",
+        columns=[
+            ("size", "model"),
+            ("what", "what"),
+            ("beam", "beam", "d"),
+            ("unit", "unit"),
+            *((system, system, ",.0f") for system in (OURS, *PEERS)),
+            *((f"over_{system}", f"over {system}", ".2f") for system in PEERS),
+            *((f"spread_{system}", "spread", ".0%") for system in PEERS),
+            ("of_offline", "of offline", ".2f"),
+            ("spread_offline", "spread", ".0%"),
+        ],
         rows=rows,
-        note=note + SHORTLIST * shortlist,
+        note="Words that come out, a second of the processor; of servers, of the clock. CTranslate2 "
+        "has its fastest batch, and of SSRU the Transformer of that width. Ratios are ours over theirs, the "
+        "medians of the repeats' own; spread: highest less lowest. Of offline: what is served over what the "
+        "engine alone does by the clock, and a placeholder's sentences over those without. Memory is private "
+        "to the processes, after all sentences; Marian and Mozilla's engine are no servers.",
     )
-    facts = {"sizes": {name: asdict(SIZES[name]) for name in sizes}, "peers": {PEER: CTRANSLATE2}}
-    return Found(tables=[table], facts={**facts, "input": corpus.name, "repeats": repeats})
+    facts = {"sizes": {size: asdict(SHAPES[size]) for size in sizes}, "peers": PACKAGES}
+    return Found(tables=[table], facts=facts)
 
 
-def _measure_speed(prepared: Prepared, beams: Sequence[int], threads: int, repeats: int) -> list[Row]:
-    task = {
-        "model": str(prepared.converted),
-        "sentences": [[prepared.pieces[id_] for id_ in ids] for ids in prepared.sentences],
-        "steps": prepared.steps,
-        "shortlist": prepared.shortlist,
-    }
-    rows: list[Row] = []
-    with running_peer(prepared.python, WORKER, task, fastest_instructions()) as (peer, _):
+def _draw(number: int) -> list[str]:
+    """Sentences of random words, of lengths as texts have them."""
+    random = np.random.default_rng(1)
+    lengths = np.clip(random.normal(LENGTH, DEVIATION, number).round(), *LENGTHS).astype(int)
+    return [" ".join(map(word, random.integers(2, 800, length).tolist())) for length in lengths]
+
+
+class _Turns:
+    """Runs what is compared, and keeps every result as it comes."""
+
+    def __init__(self, cells: Any, size: str, repeats: int) -> None:
+        self._cells = cells
+        self._size = size
+        self._repeats = repeats
+
+    def run(
+        self, cases: Mapping[tuple[str, int, str, str], Callable[[], Run]], until: float, rows: list[Row]
+    ) -> dict[tuple[str, int, str, str], list[Run]]:
+        """Adds a row for each of the cases' first three parts (what, beam, unit); the last is the system."""
+
+        def kept(case: tuple[str, int, str, str], run: Callable[[], Run]) -> Run:
+            found = run()
+            self._cells.write(json.dumps({"size": self._size, "case": case, **found}) + "\n")
+            return found
+
+        wrapped = {case: partial(kept, case, run) for case, run in cases.items()}
+        runs = in_turns(wrapped, self._repeats, lambda found: f"{found['value']:,.1f}", until=until)
+        for key in dict.fromkeys(case[:3] for case in cases):
+            of_key = {case[3]: [each["value"] for each in runs[case]] for case in cases if case[:3] == key}
+            row: dict[str, Any] = {
+                "size": self._size,
+                **dict(zip(("what", "beam", "unit"), key, strict=True)),
+            }
+            for system, values in of_key.items():
+                row[system] = summarize(values).median
+                if system != OURS:
+                    quotient = ratio(of_key[OURS], values)
+                    row |= {f"over_{system}": quotient.median, f"spread_{system}": quotient.spread}
+            rows.append(row)
+        return runs
+
+
+def _measure_offline(
+    turns: _Turns,
+    prepared: Prepared,
+    python: Path,
+    texts: list[str],
+    few: list[str],
+    steps: int,
+    beams: Sequence[int],
+    until: float,
+    rows: list[Row],
+) -> dict[str, list[float]]:
+    """Files and sentences alone; ours of the first beam by the clock, by what was translated."""
+    cases: dict[tuple[str, int, str, str], Callable[[], Run]] = {}
+    memory = dict[str, float]()
+    with ExitStack() as stack:
+        task = {**prepared.task(), "steps": steps}
+        systems = {
+            system: stack.enter_context(running_peer(python, WORKER, {**task, "system": system}, _fastest()))[
+                0
+            ]
+            for system in (PEERS if prepared.shape.is_ssru else PEERS[:2])
+        }
+        decoder = open_decoder(prepared.bundle, precision="int8", shortlist=prepared.shape.shortlist)
         for beam in beams:
-            decoder = open_decoder(prepared.bundle, precision="int8", shortlist=prepared.shortlist)
-            with running_engine(decoder, beam_size=beam, threads=threads) as engine:
-                for source in (FILE, ALONE):
-                    ours = partial(_decode, engine, prepared, beam, source)
-                    ours()
-                    settings = settings_of_peer(source, beam, threads, len(prepared.sentences))
-                    best = min(settings, key=lambda each: peer.ask(each)["seconds"])
-                    row = _compare(
-                        ours, partial(peer.ask, best), f"{prepared.name}, {source}, beam {beam}", repeats
-                    )
-                    setting = f"{best['workers']} x {best['threads_per_worker']}, {best['batch']}"
-                    if source == ALONE:
-                        row |= {f"{name}_ms": 1000 * prepared.steps / row[name] for name in (OURS, PEER)}
-                    rows.append(
-                        {"threads": threads, "input": source, "beam": beam, "setting": setting, **row}
-                    )
-    return rows
+            engine = stack.enter_context(running_engine(decoder, beam_size=beam))
+            for what, given in (("a file", texts), ("alone", few)):
+                is_alone = what == "alone"
+                cases[what, beam, "words/s", OURS] = partial(
+                    _decode, engine, prepared, given, beam, steps, is_alone
+                )
+                for system, peer in systems.items():
+                    if system == FXTRANSLATE and beam > 1:
+                        continue
+                    asked = {
+                        "texts": given,
+                        "beam": beam,
+                        "alone": is_alone,
+                        "batch": 1 if is_alone else BATCHES[2],
+                    }
+                    if system == CTRANSLATE2 and not is_alone:
+                        tried = {batch: _ask(peer, {**asked, "batch": batch}) for batch in BATCHES}
+                        asked["batch"] = max(tried, key=lambda batch: tried[batch]["value"])
+                    elif not is_alone:
+                        memory.setdefault(system, _ask(peer, asked)["mib"])
+                    cases[what, beam, "words/s", system] = partial(_ask, peer, asked)
+                _decode(engine, prepared, given, beam, steps, is_alone)
+        runs = turns.run(cases, until, rows)
+    offline = {
+        what: [each["words"] / each["wall"] for each in runs[what, beams[0], "words/s", OURS]]
+        for what in ("a file", "alone")
+    }
+    return offline | {system: [mib] for system, mib in memory.items()}
 
 
-def _compare(
-    ours: Callable[[], dict[str, Any]], theirs: Callable[[], dict[str, Any]], what: str, repeats: int
-) -> dict[str, Any]:
-    """Target tokens a second of both, in turns, and their ratio."""
-    cases = {f"{what}: {OURS}": ours, f"{what}: {PEER}": theirs}
-    runs = in_turns(cases, repeats, lambda done: f"{done['tokens'] / done['seconds']:,.0f} target tokens/s")
-    assert len({done["tokens"] for results in runs.values() for done in results}) == 1, "not as many tokens"
-    one, other = (
-        summarize([done["tokens"] / done["seconds"] for done in results]) for results in runs.values()
-    )
-    quotient = ratio(one.values, other.values)
-    return {OURS: one.median, PEER: other.median, "ratio": quotient.median, "spread": quotient.spread}
+def _decode(
+    engine: EnginePool, prepared: Prepared, texts: Sequence[str], beam: int, steps: int, is_alone: bool
+) -> Run:
+    bundle = prepared.bundle
+    options = SearchOptions(beam_size=beam, num_hypotheses=1, length_penalty=1.0, max_output_tokens=steps)
+    end, words = bundle.manifest.source_ids.eos, 0
+    began, wall = time.process_time(), time.perf_counter()
+    for call in [[text] for text in texts] if is_alone else [texts]:
+        ids = bundle.source_tokenizer.encode_ids(call)
+        for future in engine.submit([Sentence(source=(*each, end), options=options) for each in ids]):
+            tokens = future.result().hypotheses[0].tokens
+            words += len(bundle.target_tokenizer.decode_text(tokens).split())
+    seconds = time.process_time() - began
+    return {"value": words / seconds, "words": words, "wall": time.perf_counter() - wall}
 
 
-def _decode(engine: EnginePool, prepared: Prepared, beam: int, source: str) -> dict[str, Any]:
-    options = SearchOptions(
-        beam_size=beam, num_hypotheses=1, length_penalty=1.0, max_output_tokens=prepared.steps
-    )
-    sentences = [Sentence(source=tuple(ids), options=options) for ids in prepared.sentences]
-    calls = [[sentence] for sentence in sentences[:NUM_ALONE]] if source == ALONE else [sentences]
-    started = time.perf_counter()
-    results = [future.result() for call in calls for future in engine.submit(call)]
-    seconds = time.perf_counter() - started
-    return {"seconds": seconds, "tokens": sum(len(result.hypotheses[0].tokens) for result in results)}
+def _ask(peer: Peer, asked: Mapping[str, object]) -> Run:
+    answer = peer.ask(asked)
+    return {**answer, "value": answer["words"] / answer["seconds"]}
 
 
-def settings_of_peer(source: str, beam: int, threads: int, num_sentences: int) -> Iterator[dict[str, Any]]:
-    """Ways for CTranslate2 to use so many threads."""
-    is_alone = source == ALONE
-    number = min(NUM_ALONE, num_sentences) if is_alone else num_sentences
-    for workers, own in sorted({(1, threads)} if is_alone else {(threads, 1), (1, threads)}, reverse=True):
-        # Of few sentences the workers would have unequal numbers of batches.
-        for batch in BATCHES[:1] if is_alone else sorted({*BATCHES, math.ceil(number / workers)}):
-            given = {"sentences": number, "alone": is_alone, "beam": beam, "batch": batch}
-            yield {**given, "workers": workers, "threads_per_worker": own}
-
-
-def fastest_instructions() -> dict[str, str]:
+def _fastest() -> dict[str, str]:
     """What CTranslate2 is told of the processor: it chooses AVX2 by itself on some that have more."""
     return {"CT2_FORCE_CPU_ISA": "AVX512"} if "avx512f" in describe_machine(())["flags"] else {}
 
 
-def _measure_served(prepared: Prepared, beam: int, threads: int, repeats: int, seconds: float) -> list[Row]:
-    cores, requests = share_out(threads), _requests(prepared, beam)
-
-    def bears(address: str) -> float:
-        total = len(requests)
-        return run_closed_loop(address, requests, total=total, concurrency=min(CONCURRENCY, total))
-
-    tried: dict[tuple[int, int, int], float] = {}
-    for workers, own in sorted({(threads, 1), (1, threads)}, reverse=True):
-        for batch in SERVER_BATCHES:
-            with (
-                _served_by_peer(prepared, beam, workers, own, batch) as (address, _),
-                pinned_to(cores.generator),
-            ):
-                bears(address)
-                tried[workers, own, batch] = bears(address)
-            say(f"{PEER}, {workers} x {own}, {batch}: {tried[workers, own, batch]:,.1f} sentences/s at most")
-    best = max(tried, key=lambda each: tried[each])
-    answered: dict[tuple[str, float], list[Answered]] = defaultdict(list)
+def _measure_served(
+    turns: _Turns,
+    prepared: Prepared,
+    python: Path,
+    texts: list[str],
+    few: list[str],
+    steps: int,
+    beam: int,
+    until: float,
+    rows: list[Row],
+    offline: Mapping[str, list[float]],
+    seconds: float,
+) -> None:
+    """Servers of ours and of CTranslate2: a caller, many, a job, and callers at half of what ours bears."""
+    requests = make_requests(texts, prepared.bundle, beam_size=beam, max_output_tokens=steps)
+    for request in requests:
+        request.protection.automatic = False
+    lone, many, half = "served, a caller", "served, many callers", f"served at {LOAD:.0%} load"
     with ExitStack() as stack:
-        addresses = {
-            OURS: stack.enter_context(_served_by_us(prepared, beam, threads))[0],
-            PEER: stack.enter_context(_served_by_peer(prepared, beam, *best))[0],
+        servers = {
+            OURS: stack.enter_context(_our_server(prepared, beam)),
+            CTRANSLATE2: stack.enter_context(_peer_server(prepared, python, beam, steps)),
         }
-        stack.enter_context(pinned_to(cores.generator))
-        for address in addresses.values():
-            bears(address)
-            assert _num_tokens(address, requests[0]) == prepared.steps, "not as many tokens"
-        cases = {system: partial(bears, address) for system, address in addresses.items()}
-        bearing = in_turns(cases, repeats, lambda rate: f"{rate:,.1f} sentences/s at most")
-        capacity = {system: median(found) for system, found in bearing.items()}
-        for repeat in range(repeats):
-            for load in LOADS:
-                arrivals = arrivals_of(requests, load * capacity[OURS], seconds, repeat)
-                for system, address in addresses.items():
-                    one = run_callers(address, requests, arrivals).answered
-                    answered[system, load].append(one)
-                    say(f"{system} at {load:.0%}: p99 {1e3 * percentile(one.latencies, 99):,.0f} ms")
-    return [
-        {
-            "threads": threads,
-            "system": system,
-            "setting": "{} x {}, {}".format(*best) if system == PEER else None,
-            "capacity": capacity[system],
-            "load": load,
-            "arrivals_per_second": load * capacity[OURS],
-            **latency_row(runs),
+        stack.enter_context(pinned_to(share_out(1).generator))
+
+        def calls(system: str, number: int, callers: int) -> Run:
+            return {
+                "value": steps
+                * run_closed_loop(servers[system][0], requests, total=number, concurrency=callers)
+            }
+
+        def job() -> Run:
+            # Callers who have just been there would hold the job back.
+            time.sleep(CALM_SECONDS)
+            return {"value": steps * run_job(servers[OURS][0], requests, total=JOB_SHARE * len(requests))}
+
+        for system in servers:
+            calls(system, len(requests), len(requests))
+        cases: dict[tuple[str, int, str, str], Callable[[], Run]] = {
+            (what, beam, "words/s", system): partial(calls, system, number, callers)
+            for what, number, callers in ((lone, len(few), 1), (many, len(texts), len(texts)))
+            for system in servers
         }
-        for (system, load), runs in answered.items()
-    ]
+        cases["served, a job", beam, "words/s", OURS] = job
+        runs = turns.run(cases, until - 2 * seconds, rows)
+        for what, other in (("served, a caller", "alone"), ("served, a job", "a file")):
+            served = [each["value"] for each in runs[what, beam, "words/s", OURS]]
+            times = min(len(served), len(offline[other]))
+            quotient = ratio(served[:times], offline[other][:times])
+            row = next(row for row in rows[-3:] if row["what"] == what)
+            row |= {"of_offline": quotient.median, "spread_offline": quotient.spread}  # type: ignore[operator]
+        rate = LOAD * next(row for row in rows[-3:] if row["what"] == many)[OURS] / steps
+        arrivals = arrivals_of(requests, rate, seconds, 0)
 
+        def waited(system: str) -> Run:
+            answered = run_callers(servers[system][0], requests, arrivals).answered
+            return {"value": 1e3 * percentile(answered.latencies, 99), "failed": answered.num_failed}
 
-def _measure_memory(prepared: Prepared, beam: int, threads: int, repeats: int) -> list[Row]:
-    requests = _requests(prepared, beam)
-
-    def run(number: int, system: str) -> tuple[float, float]:
-        """MiB of a server when it is ready, and after all sentences."""
-        ours = partial(_served_by_us, prepared, beam, number)
-        theirs = partial(_served_by_peer, prepared, beam, number, 1, SERVER_BATCHES[-1])
-        with (ours if system == OURS else theirs)() as (address, process):
-            ready = memory_of(process) / 2**20
-            total = len(requests)
-            run_closed_loop(address, requests, total=total, concurrency=min(CONCURRENCY, total))
-            return ready, memory_of(process) / 2**20
-
-    cases = {
-        (number, system): partial(run, number, system)
-        for number in sorted({1, threads})
-        for system in (OURS, PEER)
-    }
-    runs = in_turns(cases, repeats, lambda found: f"{found[0]:,.0f} MiB, then {found[1]:,.0f}")
-    return [
-        {
-            "threads": number,
-            "system": system,
-            "ready": median(ready for ready, _ in found),
-            "after": median(after for _, after in found),
-        }
-        for (number, system), found in runs.items()
-    ]
+        halves = {(half, beam, "p99, ms", system): partial(waited, system) for system in servers}
+        turns.run(halves, until, rows)
+        mib = {system: memory_of(process) / 2**20 for system, (_, process) in servers.items()}
+    memory = {**mib, **{system: offline[system][0] for system in PEERS if system in offline}}
+    cases = {("memory", beam, "MiB", system): partial(dict, value=found) for system, found in memory.items()}
+    turns.run(cases, 0.0, rows)
 
 
 @contextmanager
-def _served_by_us(prepared: Prepared, beam: int, threads: int) -> Iterator[tuple[str, int]]:
+def _our_server(prepared: Prepared, beam: int) -> Iterator[tuple[str, int]]:
     """Address and process of a `dragoman serve`."""
     bundle = prepared.bundle
-    options = {"--precision": "int8", "--threads": threads, "--max-beam-size": beam}
+    options = {"--precision": "int8", "--threads": 1, "--max-beam-size": beam}
     with ExitStack() as stack:
-        with pinned_to(share_out(threads).server):
+        with pinned_to(share_out(1).server):
             server = stack.enter_context(running_server(bundle.path, bundle.manifest.key, options))
         yield server.address, server.process_id
 
 
 @contextmanager
-def _served_by_peer(
-    prepared: Prepared, beam: int, workers: int, threads_per_worker: int, batch: int
-) -> Iterator[tuple[str, int]]:
+def _peer_server(prepared: Prepared, python: Path, beam: int, steps: int) -> Iterator[tuple[str, int]]:
     """Address and process of CTranslate2 behind a plain server."""
     task = {
-        "model": str(prepared.converted),
-        "source": str(prepared.checkpoint / "source.spm"),
-        "target": str(prepared.checkpoint / "target.spm"),
-        "workers": workers,
-        "threads_per_worker": threads_per_worker,
-        "batch": batch,
+        **prepared.task(),
+        "system": CTRANSLATE2,
+        "serve": True,
         "beam": beam,
-        "steps": prepared.steps,
-        "shortlist": prepared.shortlist,
+        "batch": BATCHES[2],
+        "steps": steps,
     }
-    environment = {**fastest_instructions(), "PYTHONPATH": str(Path(dragoman.__file__).parents[1])}
+    environment = {**_fastest(), "PYTHONPATH": str(Path(dragoman.__file__).parents[1])}
     with ExitStack() as stack:
-        with pinned_to(share_out(workers * threads_per_worker).server):
-            running = running_peer(prepared.python, WORKER, task, environment)
-            peer, answer = stack.enter_context(running)
+        with pinned_to(share_out(1).server):
+            peer, answer = stack.enter_context(running_peer(python, WORKER, task, environment))
         yield f"127.0.0.1:{answer['port']}", peer.process_id
 
 
-def _requests(prepared: Prepared, beam: int) -> list[pb.TranslateRequest]:
-    """A call for each text: of every one a single search, of as many tokens."""
-    requests = make_requests(
-        prepared.texts, prepared.bundle, beam_size=beam, max_output_tokens=prepared.steps
-    )
-    for request in requests:
-        request.protection.automatic = False
-    return requests
+def _measure_placeholders(
+    turns: _Turns, path: Path, source: Path, beam: int, until: float, rows: list[Row]
+) -> None:
+    """What a placeholder in every sentence costs, of a trained model: with protection, over none."""
+    bundle, lines = open_bundle(path), read_corpus(source, None, LINES_WITH_PLACEHOLDERS).sources
+    texts = {"no placeholder": lines, "a placeholder": [_with_placeholder(line) for line in lines]}
+    decoder = open_decoder(bundle, precision="int8", shortlist=bundle.shortlist is not None)
+    with running_system(bundle, decoder, beam_size=beam) as system:
+        options = replace(system.options, protection=Protection())
+
+        def translate(what: str) -> Run:
+            began = time.process_time()
+            system.translate_texts(texts[what], options)
+            return {"value": 1e3 * (time.process_time() - began) / len(lines)}
+
+        for what in texts:
+            translate(what)
+        runs = turns.run({(what, beam, "ms", OURS): partial(translate, what) for what in texts}, until, rows)
+    without, with_one = ([each["value"] for each in found] for found in runs.values())
+    quotient = ratio(with_one, without)
+    rows[-1] = {**rows[-1], "of_offline": quotient.median, "spread_offline": quotient.spread}
 
 
-def _num_tokens(address: str, request: pb.TranslateRequest) -> int:
-    with grpc.insecure_channel(address) as channel:
-        stub: pb_grpc.TranslationServiceStub = pb_grpc.TranslationServiceStub(channel)
-        (translation,) = stub.Translate(request, timeout=60).translations
-        return translation.target_tokens
-
-
-_SHOWN: dict[str, tuple[str, list[Any], str]] = {
-    "speed": (
-        "The same weights in int8",
-        [
-            ("input", "input"),
-            ("beam", "beam", "d"),
-            (OURS, "engine, target tokens/s", ",.0f"),
-            (PEER, "CTranslate2", ",.0f"),
-            ("setting", "its workers x threads, batch"),
-            (f"{OURS}_ms", "engine, ms", ",.0f"),
-            (f"{PEER}_ms", "CTranslate2, ms", ",.0f"),
-            ("ratio", "ratio", ".2f"),
-            ("spread", "spread", ".0%"),
-        ],
-        (
-            "MarianMT checkpoints with random weights, exported here and converted by CTranslate2's own "
-            "converter. Both are given the same token ids and decode the same number of tokens. Ratios are "
-            "of target tokens a second, ours to CTranslate2's in its fastest setting, as the median of the "
-            "repeats."
-        ),
-    ),
-    "served": (
-        "Callers with one sentence each, the same weights in int8",
-        [
-            ("system", "server"),
-            ("setting", "workers x threads, batch"),
-            ("capacity", "sentences/s at most", ",.1f"),
-            ("load", "load", ".0%"),
-            ("arrivals_per_second", "arrivals/s", ",.1f"),
-            *LATENCY_COLUMNS,
-        ],
-        (
-            "Load: Poisson arrivals as a share of what `dragoman serve` bears at most; both servers get the "
-            "same callers, in turns, who ask for the same number of tokens. CTranslate2 stands behind a "
-            "plain gRPC server whose workers take what waits, up to a batch, in the setting in which it "
-            "bears most. Latency counts from when a sentence was to arrive."
-        ),
-    ),
-    "memory": (
-        "Memory of servers with the same weights in int8",
-        [
-            ("system", "server"),
-            ("ready", "MiB when ready", ",.0f"),
-            ("after", "MiB after all sentences", ",.0f"),
-        ],
-        (
-            "PSS of all processes of a server, Python among it. All sentences come one a call, with many "
-            "callers at a time. CTranslate2 has a worker for each thread."
-        ),
-    ),
-}
+def _with_placeholder(line: str) -> str:
+    words = line.split()
+    return " ".join([*words[: len(words) // 2], "{name}", *words[len(words) // 2 :]])

@@ -46,11 +46,11 @@ def read_binary(path: Path, source: Tokenizer, target: Tokenizer) -> Shortlist:
     content = path.read_bytes()
     if len(content) < _HEADER.size:
         raise LexiconError(f"{path} is cut off: it has {len(content)} bytes, and begins with {_HEADER.size}")
-    _, checksum, num_first, _, num_offsets, num_entries = _HEADER.unpack_from(content)
+    _, expected_sum, num_first, _, num_offsets, num_entries = _HEADER.unpack_from(content)
     expected = _HEADER.size + 8 * num_offsets + 4 * num_entries
     if expected != len(content):
         raise LexiconError(f"{path} is damaged: it has {len(content)} bytes, and says that it has {expected}")
-    if _checksum(content[_SUMMED_FROM:]) != checksum:
+    if checksum(content[_SUMMED_FROM:]) != expected_sum:
         raise LexiconError(f"{path} is damaged: its checksum is not that of what it holds")
     offsets = np.frombuffer(content, "<u8", num_offsets, _HEADER.size).astype(np.int64)
     entries = np.frombuffer(content, "<u4", num_entries, _HEADER.size + 8 * num_offsets).astype(np.int64)
@@ -69,7 +69,7 @@ def read_binary(path: Path, source: Tokenizer, target: Tokenizer) -> Shortlist:
     return shortlist_of(rows, np.arange(min(num_first, target.vocabulary_size)), source, target)
 
 
-def _checksum(content: bytes) -> int:
+def checksum(content: bytes) -> int:
     """Boost's combination of hashes, of all whole numbers of 64 bits."""
     seed = 0
     for number in np.frombuffer(content, "<u8", len(content) // 8).tolist():
