@@ -55,3 +55,16 @@ def test_a_shortlist_that_was_asked_for_is_not_left_out_silently(
         assert system.description.endswith("with a shortlist") is (beam_size > 1)
         assert system.details["shortlist"] is (beam_size > 1)
         assert system.translate(["Guten Morgen."]) != [""]
+
+
+def test_each_line_has_its_own_translation_though_some_are_asked_again() -> None:
+    sentences = (
+        "Ein Mann mit einem {} orangefarbenen Hut, der etwas anstarrt.",
+        "Ein Boston Terrier läuft über {} saftig-grünes Gras vor einem weißen Zaun.",
+        "{} Ein Mädchen in einem Karateanzug bricht ein Brett mit einem Tritt.",
+        "Fünf Leute in Winterjacken und mit Helmen stehen {} im Schnee mit Schneemobilen im Hintergrund.",
+    )
+    lines = [sentence.format(f"{{x{place}}}") for place, sentence in enumerate(sentences * 3)]
+    with open_bundle_system(SHIPPED, **ANY, **OPTIONS) as system:
+        translated = system.translate(lines)
+    assert [f"{{x{place}}}" in text for place, text in enumerate(translated)] == [True] * len(lines)

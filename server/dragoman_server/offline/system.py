@@ -55,17 +55,23 @@ class BundleSystem:
         The first are decoded while the last are read. Threads may call it at the same time.
         """
         options = options or self._options
-        begun = []
-        for line in lines:
+        running = []
+        for place, line in enumerate(lines):
             document = prepare(line, self._bundle, options, deadline=None)
-            begun.append((document, self._engine.submit(document.sentences)))
-        finished = []
-        for document, futures in begun:
-            while document.sentences:
-                document = advance(document, [future.result() for future in futures])
-                futures = self._engine.submit(document.sentences)
-            finished.append(complete(document))
-        return finished
+            running.append((place, document, self._engine.submit(document.sentences)))
+        finished: dict[int, TranslatedText] = {}
+        while running:
+            # What is asked once more is decoded together, too.
+            again = []
+            for place, document, futures in running:
+                if document.sentences:
+                    document = advance(document, [future.result() for future in futures])
+                if document.sentences:
+                    again.append((place, document, self._engine.submit(document.sentences)))
+                else:
+                    finished[place] = complete(document)
+            running = again
+        return [finished[place] for place in range(len(lines))]
 
 
 @contextmanager

@@ -24,10 +24,10 @@ def test_a_mask_is_a_word_of_its_own(mask: str, answer: str, expected: list[tupl
     assert occurrences(mask, answer) == expected
 
 
-@pytest.mark.parametrize("sentence", ["", "Ich bin in Boston.", "ICH BIN IN BOSTON.", "bostoner"])
+@pytest.mark.parametrize("sentence", ["", "Ich bin in London.", "ICH BIN IN LONDON.", "londoner"])
 def test_a_word_of_the_sentence_however_it_is_written_is_no_mask(sentence: str) -> None:
     item = Mark(span=(0, 1), kind=Kind.PLACEHOLDER)
     first, second = masks_for([item, item], ["{a}", "{b}"], sentence, variant=0) or []
     assert first.casefold() not in sentence.casefold()
-    assert (first == "Boston") == (not sentence)
+    assert (first == "London") == (not sentence)
     assert first != second
