@@ -64,6 +64,13 @@ class VocabularyTokenizer(Tokenizer):
         other.language_token = language_token
         return other
 
+    def lengthened(self, size: int) -> "VocabularyTokenizer":
+        """The same with so many ids, of which those that it has not have no piece."""
+        other = copy.copy(self)
+        other._piece_of = [*self._piece_of, *[""] * (size - self.vocabulary_size)]
+        other.vocabulary_size = size
+        return other
+
     def _check_language_token(self, language_token: str | None) -> None:
         if language_token is not None and language_token not in self._id_of:
             known = ", ".join(sorted(filter(_is_language_token, self._id_of))) or "none"

@@ -93,6 +93,11 @@ class GraphBuilder:
         """Whether the model has such a weight."""
         return name in self._weights
 
+    def places(self, name: str) -> list[int]:
+        """Where a vector of the model's is not 0."""
+        found: list[int] = np.flatnonzero(self._weights[name]).tolist()
+        return found
+
     def weight(self, name: str) -> ir.Value:
         """A weight as it is."""
         return self._initializer(self._names[id(self._weights[name])], self._weights[name])

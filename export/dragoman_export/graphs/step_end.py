@@ -7,6 +7,7 @@ searched: the same result, for a third of the time.
 Shapes: S sentences, K beam, R = S·K rows, D width, V vocabulary, N blocks a row, B scores a block, C = 2K.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -63,48 +64,61 @@ def end_step(build: GraphBuilder, features_RD: ir.Value, inputs: StepInputs, voc
     logits = build.op("MatMul", [features_RD, matrix], ["K*S", vocabulary])
     logits = build.op("Add", [logits, build.weight(BIAS)], logits.shape)
     scores_RV = build.op("LogSoftmax", [build.cast(logits, FLOAT)], logits.shape, axis=-1)
-    if build.has(BARRED):
-        scores_RV = build.op("Add", [scores_RV, build.cast(build.weight(BARRED), FLOAT)], logits.shape)
+    barred_V = build.cast(build.weight(BARRED), FLOAT) if build.has(BARRED) else None
     rows_R1 = build.reshape(inputs.score, [-1, 1], ["K*S", 1])
-    top_score, top_index = _best(build, scores_RV, inputs, rows_R1, vocabulary)
+    top_score, top_index = _best(build, scores_RV, inputs, rows_R1, barred_V, vocabulary)
     build.output("top_score", top_score, ["S", "2*K"])
     build.output("top_index", top_index, ["S", "2*K"])
     forced_R1 = build.reshape(inputs.forced, [-1, 1], ["K*S", 1])
     forced = build.op("GatherElements", [scores_RV, forced_R1], axis=1)
+    if barred_V is not None:
+        forced = build.op("Add", [forced, build.op("Gather", [barred_V, forced_R1], axis=0)])
     forced = build.reshape(forced, build.op("Shape", [inputs.score], [2], INT64), ["S", "K"])
     build.output("forced_score", build.op("Add", [forced, inputs.score]), ["S", "K"])
 
 
 def _best(
-    build: GraphBuilder, scores_RV: ir.Value, inputs: StepInputs, rows_R1: ir.Value, vocabulary: int
+    build: GraphBuilder,
+    scores_RV: ir.Value,
+    inputs: StepInputs,
+    rows_R1: ir.Value,
+    barred_V: ir.Value | None,
+    vocabulary: int,
 ) -> tuple[ir.Value, ir.Value]:
     """Of a sentence's running scores the 2K best, descending, and their places among its K·V: [S, C] each."""
     num_sentences, beam = build.size(inputs.score, 0), build.size(inputs.score, 1)
     by_sentence = build.op("Concat", [num_sentences, build.constant([-1])], axis=0)
     twice = build.op("Mul", [beam, build.constant([2])])
     size = block_size(vocabulary)
-    if size is None:
+    # A block whose best is barred may take the place of a better one: so many more are searched.
+    harmed = 0 if barred_V is None or size is None else len({each // size for each in build.places(BARRED)})
+    if size is None or vocabulary // size < 2 + harmed:
+        if barred_V is not None:
+            scores_RV = build.op("Add", [scores_RV, barred_V], scores_RV.shape)
         running = build.op("Add", [scores_RV, rows_R1])
         return _top(build, build.reshape(running, by_sentence, ["S", None]), twice)
     blocks = vocabulary // size
     scores_RNB = build.reshape(scores_RV, [0, blocks, size])
     best_RN = build.op("ReduceMax", [scores_RNB, build.constant([-1])], keepdims=0)
     best_RN = build.op("Add", [best_RN, rows_R1])
-    _, block_SC = _top(build, build.reshape(best_RN, by_sentence, ["S", None]), twice)
-    zero, one = build.constant(0), build.constant(1)
-    sentence_S = build.op("Range", [zero, build.scalar(num_sentences), one])
-    sentence_S1 = build.op("Unsqueeze", [sentence_S, build.constant([1])])
-    first_S1 = build.op("Mul", [sentence_S1, build.op("Mul", [beam, build.constant([blocks])])])
-    chosen = build.reshape(build.op("Add", [block_SC, first_S1]), [-1])
-    chosen_XB = build.op("Gather", [build.reshape(scores_RV, [-1, size]), chosen], axis=0)
+    searched = build.op("Mul", [beam, build.constant([2 + harmed])]) if harmed else twice
+    _, block_SC = _top(build, build.reshape(best_RN, by_sentence, ["S", None]), searched)
+    sizes = build.op("Concat", [num_sentences, build.constant([-1, size])], axis=0)
+    of_sentence = build.reshape(scores_RV, sizes, ["S", None, size])
+    places_SC1 = build.op("Unsqueeze", [block_SC, build.constant([2])])
+    chosen_SCB = build.op("GatherND", [of_sentence, places_SC1], batch_dims=1)
+    if barred_V is not None:
+        number_SC = build.op("Mod", [block_SC, build.constant(blocks)])
+        barred_SCB = build.op("Gather", [build.reshape(barred_V, [blocks, size]), number_SC], axis=0)
+        chosen_SCB = build.op("Add", [chosen_SCB, barred_SCB])
     row_SC = build.op("Div", [block_SC, build.constant(blocks)])
     row_score = build.op("GatherElements", [inputs.score, row_SC], axis=1)
-    running_XB = build.op("Add", [chosen_XB, build.reshape(row_score, [-1, 1])])
-    top_score, place = _top(build, build.reshape(running_XB, by_sentence, ["S", None]), twice)
+    running_SCB = build.op("Add", [chosen_SCB, build.op("Unsqueeze", [row_score, build.constant([2])])])
+    top_score, place = _top(build, build.reshape(running_SCB, by_sentence, ["S", None]), twice)
+    # Behind (block - number) · size places of blocks that were not chosen.
     number_SC = build.op("Div", [place, build.constant(size)])
-    inside = build.op("Sub", [place, build.op("Mul", [number_SC, build.constant(size)])])
-    block = build.op("GatherElements", [block_SC, number_SC], axis=1)
-    return top_score, build.op("Add", [build.op("Mul", [block, build.constant(size)]), inside])
+    left_out = build.op("Sub", [build.op("GatherElements", [block_SC, number_SC], axis=1), number_SC])
+    return top_score, build.op("Add", [build.op("Mul", [left_out, build.constant(size)]), place])
 
 
 def _top(build: GraphBuilder, values: ir.Value, count: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -118,3 +132,8 @@ def block_size(vocabulary: int) -> int | None:
     least = math.isqrt(vocabulary - 1) + 1
     sizes = (size for size in range(least, MAX_STRETCH * least + 1) if vocabulary % size == 0)
     return next((size for size in sizes if 2 * size <= vocabulary), None)
+
+
+def searchable_size(vocabulary: int) -> int:
+    """The least vocabulary from this on that is searched by blocks."""
+    return next(size for size in itertools.count(vocabulary) if block_size(size) is not None)

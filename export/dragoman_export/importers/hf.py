@@ -38,8 +38,9 @@ from dragoman_export.importers.hf_tokenizers import (
 )
 from dragoman_export.importers.hf_weights import transformer
 from dragoman_export.importers.tensors import read_tensors
+from dragoman_export.importers.weights import searchable
 from dragoman_export.model import ImportedModel
-from dragoman_export.reference.imported import Floats
+from dragoman_export.reference.imported import SOURCE, TARGET, Floats
 from dragoman_export.subject import Card, Subject
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -127,7 +128,11 @@ def load_checkpoint(
     licence = find_licence(_read(folder, "README.md", default=b"").decode(errors="replace"))
     origin = folder.resolve().name
     never_produced = _never_produced(name, config, generation)
-    model = ImportedModel(transformer(name, config, _read_weights(folder), never_produced))
+    imported = searchable(transformer(name, config, _read_weights(folder), never_produced))
+    is_one = source is target
+    source = source.lengthened(len(imported.weights[SOURCE]))
+    target = source if is_one else target.lengthened(len(imported.weights[TARGET]))
+    model = ImportedModel(imported)
     return Subject(
         model=model,
         sizes=(model.sizes,),

@@ -180,8 +180,9 @@ def import_marian(
     is_shared = imported.weights[SOURCE] is imported.weights[TARGET]
     imported = _starting_from_zero(imported, target)
     # A source has no beginning: any of its tokens does.
-    source_size, source_bos = pieces[SOURCE] + is_shared, pieces[TARGET] if is_shared else source.end
-    target_tokens = target.tokenizer(pieces=pieces[TARGET], size=pieces[TARGET] + 1, bos=pieces[TARGET])
+    source_size, target_size = (len(imported.weights[name]) for name in (SOURCE, TARGET))
+    source_bos = pieces[TARGET] if is_shared else source.end
+    target_tokens = target.tokenizer(pieces=pieces[TARGET], size=target_size, bos=pieces[TARGET])
     is_one = is_shared and files.vocabularies[0] == files.vocabularies[1] and source.model == target.model
     source_tokens = (
         target_tokens if is_one else source.tokenizer(pieces=pieces[SOURCE], size=source_size, bos=source_bos)

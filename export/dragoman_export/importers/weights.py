@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dragoman_export.graphs.step_end import searchable_size
 from dragoman_export.reference.imported import (
     BIAS,
     OUTPUT,
@@ -32,20 +33,34 @@ def share_equal(weights: Mapping[str, Floats]) -> dict[str, Floats]:
 def starting_with(imported: Imported, bos: int, *, never_produced: Sequence[int]) -> Imported:
     """The same model, whose translations begin with that token and never hold these.
 
-    One token more than it has is made: its embedding is 0, on both sides where they have one embedding.
+    The token may be one more than it has: it is made then, and never produced.
+    """
+    architecture = replace(imported.architecture, bos=bos, never_produced=tuple(never_produced))
+    return searchable(replace(imported, architecture=architecture), at_least=bos + 1)
+
+
+def searchable(imported: Imported, *, at_least: int = 0) -> Imported:
+    """The same model with a few target tokens more, none of which is produced: its steps search by blocks.
+
+    It has `at_least` so many then. Embeddings of tokens that are added are 0, on both sides where they have
+    one embedding.
     """
     weights, stored = dict(imported.weights), dict(imported.stored)
-    if bos == len(weights[TARGET]):
-        is_shared = weights[SOURCE] is weights[TARGET]
-        longer: dict[int, Floats] = {}
-        for name in (TARGET, OUTPUT, BIAS, *([SOURCE] if is_shared else [])):
-            array = weights[name]
-            if id(array) not in longer:
-                longer[id(array)] = np.pad(array, ((0, 1), *[(0, 0)] * (array.ndim - 1)))
-            weights[name] = longer[id(array)]
-            if name in stored:
-                stored[name] = stored[name].with_a_row()
-    architecture = replace(imported.architecture, bos=bos, never_produced=tuple(never_produced))
+    vocabulary = len(weights[TARGET])
+    size = searchable_size(max(vocabulary, at_least))
+    if size == vocabulary:
+        return imported
+    is_shared = weights[SOURCE] is weights[TARGET]
+    longer: dict[int, Floats] = {}
+    for name in (TARGET, OUTPUT, BIAS, *([SOURCE] if is_shared else [])):
+        array = weights[name]
+        if id(array) not in longer:
+            longer[id(array)] = np.pad(array, ((0, size - vocabulary), *[(0, 0)] * (array.ndim - 1)))
+        weights[name] = longer[id(array)]
+        if name in stored:
+            stored[name] = stored[name].with_rows(size - vocabulary)
+    never = {*imported.architecture.never_produced, *range(vocabulary, size)}
+    architecture = replace(imported.architecture, never_produced=tuple(sorted(never)))
     return replace(imported, architecture=architecture, weights=weights, stored=stored)
 
 

@@ -100,10 +100,10 @@ class StoredWeight:
         """The weight itself."""
         return self.codes_NK * self.scale_N[:, None]
 
-    def with_a_row(self) -> "StoredWeight":
-        """The same with one row more, of zeros."""
+    def with_rows(self, number: int) -> "StoredWeight":
+        """The same with so many rows more, of zeros."""
         return StoredWeight(
-            np.pad(self.codes_NK, ((0, 1), (0, 0))), np.pad(self.scale_N, (0, 1), mode="edge")
+            np.pad(self.codes_NK, ((0, number), (0, 0))), np.pad(self.scale_N, (0, number), mode="edge")
         )
 
 

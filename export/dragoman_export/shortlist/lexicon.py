@@ -54,8 +54,8 @@ def read_binary(path: Path, source: Tokenizer, target: Tokenizer) -> Shortlist:
         raise LexiconError(f"{path} is damaged: its checksum is not that of what it holds")
     offsets = np.frombuffer(content, "<u8", num_offsets, _HEADER.size).astype(np.int64)
     entries = np.frombuffer(content, "<u4", num_entries, _HEADER.size + 8 * num_offsets).astype(np.int64)
-    # A model that begins with a token of its own has one token more than its file.
-    words = {source.vocabulary_size, source.vocabulary_size - 1}
+    # A model that begins with a token of its own has more tokens than its file, from that one on.
+    words = {source.vocabulary_size, source.bos_id}
     if num_offsets - 1 not in words or (entries >= target.vocabulary_size).any():
         raise LexiconError(
             f"{path} is of another vocabulary than the model: it is for {num_offsets - 1} source tokens and "

@@ -18,6 +18,7 @@ from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_maria
 from transformers import MarianMTModel, MarianTokenizer
 
 from dragoman_export.get.cli import get
+from dragoman_export.graphs.step_end import block_size
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.hf import load_checkpoint
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
@@ -148,7 +149,7 @@ def test_where_lengths_count_the_search_differs_in_how_it_divides_and_when_it_en
     generator = np.random.default_rng(1)
     better = 0
     for length in generator.integers(2, 12, 16):
-        ids = [*generator.integers(2, source.vocabulary_size - 1, length).tolist(), source.eos_id]
+        ids = [*generator.integers(2, source.bos_id, length).tolist(), source.eos_id]
         ours = search.beam_search(stepper, [ids], decoding)[0][0]
         tokens, score = generate(checkpoint, ids, decoding.beam_size, length_penalty=1.0)
         assert list(ours.tokens) == tokens
@@ -237,7 +238,8 @@ def test_bundle_holds_the_vocabulary_and_says_what_it_is(checkpoint: Path, bundl
     assert (bundle.path / expected[0]).read_bytes() == (checkpoint / "vocab.json").read_bytes()
     assert (manifest.source_language, manifest.target_language) == ("de", "en")
     assert manifest.licence == "cc-by-4.0"
-    assert manifest.target_ids.bos == manifest.target_ids.pad == manifest.target_vocabulary - 1
+    assert manifest.target_ids.bos == manifest.target_ids.pad < manifest.target_vocabulary
+    assert block_size(manifest.target_vocabulary) is not None
     assert manifest.decoding.beam_size == 4
     assert (manifest.decoding.max_source_tokens, manifest.decoding.max_output_tokens) == (64, 47)
     card = (bundle.path / "README.md").read_text()
