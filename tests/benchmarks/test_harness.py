@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.benchmarks.conftest import ROOT
 
-from benchmarks.measuring import ratio, summarize
+from benchmarks.measuring import in_turns, ratio, summarize
 
 
 def python(*arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -54,3 +55,9 @@ def test_a_ratio_is_taken_repeat_by_repeat() -> None:
     assert ratio([4.0, 2.0, 4.4], [2.0, 1.0, 2.0]).median == 2.0
     summary = summarize([12.0, 8.0, 10.0])
     assert (summary.median, summary.spread) == (10.0, pytest.approx(0.4))
+
+
+def test_no_repeat_but_the_first_begins_when_the_time_is_over() -> None:
+    cases = {"a": lambda: "a", "b": lambda: "b"}
+    assert in_turns(cases, 3, str) == {"a": ["a"] * 3, "b": ["b"] * 3}
+    assert in_turns(cases, 3, str, until=time.monotonic()) == {"a": ["a"], "b": ["b"]}
