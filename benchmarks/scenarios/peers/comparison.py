@@ -57,7 +57,11 @@ Run = dict[str, float]
     option("--sentences", 64, "Sentences of a file."),
     option("--alone", 16, "Sentences that are translated one after the other."),
     option("--seconds", 5.0, "Length of a server's run at half of the load that ours bears."),
-    option("--minutes", 15.0, "No repeat begins when this time is over, shared out among the sizes."),
+    option(
+        "--minutes",
+        15.0,
+        "When no repeat begins any more; what is left when the models are there is shared out.",
+    ),
     option("--models", Path("runs/peers"), "Folder of the models, and of cells.jsonl.", to="folder"),
     BUNDLE,
     INPUT,
@@ -86,10 +90,11 @@ def command(
     python = make_environment("engines", PACKAGES)
     rows: list[Row] = []
     folder.mkdir(parents=True, exist_ok=True)
+    ends = time.monotonic() + 60 * minutes
     with (folder / "cells.jsonl").open("w", encoding="utf-8", buffering=1) as cells:
         prepared = {size: prepare(folder / size, SHAPES[size], python) for size in sizes}
         began = time.monotonic()
-        share = 60 * minutes / (len(sizes) + 1)
+        share = max(0.0, ends - began) / (len(sizes) + 1)
         for number, size in enumerate(sizes):
             until = began + share * (number + 1)
             turns = _Turns(cells, size, repeats)
