@@ -144,29 +144,23 @@ def test_the_demo_shows_it() -> None:
         [sys.executable, str(HOUSE / "clients" / "demo.py")],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
         env=os.environ | {"COLUMNS": "100"},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"de-en/{BUNDLE.name}: {open_bundle(BUNDLE).manifest.architecture.family}" in done.stdout
-    assert re.search(r"device in use: (CPU|CUDA), precision: int8", done.stdout)
-    # Several sentences and a line break between them, with a score.
-    assert re.search(r"\nGood morning\. .+\n.+  \(-\d+\.\d{3}\)", done.stdout)
+    assert re.search(r"\$ dragoman models\n(.*\n)+.*de-en", done.stdout)
+    # Several sentences and a line break between them.
+    assert re.search(r"\nGood morning\. .+\n", done.stdout)
     # The picture of the alignment, with a row for a word and its shades.
     assert re.search(r"\n +sister +█", done.stdout)
-    assert re.search(r"\n\d+ texts, \d+ sentences: \d+ ms", done.stdout)
-    assert re.search(r"of which queue [\d.]+ ms, encoder [\d.]+ ms, beam search [\d.]+ ms", done.stdout)
-    assert "dragoman_request_seconds_count{" in done.stdout
     # The command as it can be typed, on a path that is not searched.
     command = os.path.relpath(Path(sys.executable).with_name("dragoman"))
     assert f"Start one of your own: {command} serve --models models" in done.stdout
     # Its server has ended.
-    ports = re.findall(r"--(?:metrics-)?port (\d+)", done.stdout)
-    assert len(ports) == 2
-    for port in ports:
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", int(port)), timeout=10)
+    (port,) = re.findall(r"--port (\d+)", done.stdout)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int(port)), timeout=10)
 
 
 def test_the_demo_ends_at_ctrl_c_and_takes_its_server_along() -> None:

@@ -1,7 +1,5 @@
 """The picture of the demo: which word comes from which is what a first visitor can check."""
 
-from rich.console import Console
-
 import demo
 from dragoman import Client
 
@@ -16,8 +14,8 @@ RIGHT = {
 
 
 def test_the_links_that_the_demo_draws_are_right():
-    text, quiet = demo.PICTURED, Console(quiet=True)
-    with demo.running_server(demo.MODELS, quiet) as (address, _), Client(address) as client:
+    text = demo.PICTURED
+    with demo.running_server(demo.MODELS) as address, Client(address) as client:
         (translation,) = client.translate([text], source="de", target="en", alignments=True)
     drawn = {
         (text[link.source_start : link.source_end], translation.text[link.target_start : link.target_end])
