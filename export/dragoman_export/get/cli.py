@@ -15,9 +15,11 @@ from dragoman_export.get.progress_bar import ProgressBar
 from dragoman_export.get.reading import Reading, kind_of, lexicon_of
 from dragoman_export.get.registry import (
     ADDRESSES,
+    OFFER_FILE,
     PAIR,
     Offer,
     RegistryError,
+    kept_offers,
     offers,
 )
 from dragoman_export.options import ExportRequest, check_folder, export_options, options_of
@@ -75,6 +77,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
             type=click.Path(file_okay=False, path_type=Path),
             help="Folder that downloads are kept in.  [default: they are removed once there is a bundle]",
         ),
+        click.option("--offline", is_flag=True, help="Take all from --cache, as an earlier run has left it."),
     ],
 )
 @options_of(
@@ -217,7 +220,7 @@ def _bring(
 
         path = Path(spec)
         if offer is not None and folder is not None:
-            path = _download(offer, folder)
+            path = _download(offer, folder, is_offline=places.offline)
         text = request.text()
         check_memory([path], request.available_memory(), WITHOUT_PYTORCH)
         report("reading the model")
@@ -284,11 +287,17 @@ def _next_version(folder: Path) -> Path:
     return folder / str(max(numbers, default=0) + 1)
 
 
-def _download(offer: Offer, folder: Path) -> Path:
+def _download(offer: Offer, folder: Path, *, is_offline: bool) -> Path:
     """All files of an offer; where there is one, its path, else the folder's. Raises ValueError."""
     with ProgressBar() as bar:
         for file in offer.files:
+            if is_offline and not (folder / file.name).is_file():
+                raise RegistryError(
+                    f"{folder} lacks {file.name}; get {offer.spec} once with --cache and a network"
+                )
             fetch(file, folder, bar.show)
+    # Written last: what has it is whole.
+    (folder / OFFER_FILE).write_text(offer.to_json())
     return folder / offer.files[0].name if len(offer.files) == 1 else folder
 
 
@@ -296,6 +305,9 @@ def _list(places: Places, source: str, target: str) -> None:
     """Prints what there is, a line each. Raises click.ClickException."""
 
     def found() -> Iterator[Offer]:
+        if places.offline:
+            yield from kept_offers(places.downloads)
+            return
         for registry, address in places.addresses.items():
             yield from offers(registry, address, read_url, source, target)
 

@@ -1,8 +1,10 @@
 """Where models are looked for, and which of them are here already."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import click
 
 from dragoman_export.get.download import read_url
 from dragoman_export.get.registry import (
@@ -11,6 +13,7 @@ from dragoman_export.get.registry import (
     Address,
     Offer,
     RegistryError,
+    kept_offers,
     mirrored,
     offer_of,
     offers,
@@ -28,6 +31,12 @@ class Places:
     models: Path
     mirror: str | None
     cache: Path | None
+    offline: bool
+
+    def __post_init__(self) -> None:
+        """Raises click.UsageError for options that do not go together."""
+        if self.offline and self.cache is None:
+            raise click.UsageError("--offline takes all from --cache; name that folder")
 
     @property
     def downloads(self) -> Path:
@@ -40,6 +49,12 @@ class Places:
     def find(self, spec: str) -> Offer:
         """The offer of a name as firefox:de-en, or a pair's best. Raises RegistryError, DownloadError."""
         registry, _, name = spec.rpartition(":")
+        if self.offline:
+            found = [offer for offer in kept_offers(self.downloads) if registry in ("", offer.registry)]
+            for offer in found:
+                if name in (offer.name, f"{offer.source}-{offer.target}"):
+                    return offer
+            raise RegistryError(f"{self.downloads} has no {spec}; it has {_names(found)}")
         if registry:
             return offer_of(registry, name, self.addresses[registry], read_url)
         pair = PAIR.fullmatch(name)
@@ -67,3 +82,7 @@ class Places:
             ):
                 return manifest.key
         return None
+
+
+def _names(found: Sequence[Offer]) -> str:
+    return ", ".join(offer.spec for offer in found) or "none"

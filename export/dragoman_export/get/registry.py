@@ -8,9 +8,9 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 Read = Callable[[str], bytes]
@@ -18,6 +18,7 @@ Read = Callable[[str], bytes]
 PAIR = re.compile(r"(?P<source>[a-z]{2,3}(?:-[A-Z]\w{1,3})?)-(?P<target>[a-z]{2,3}(?:-[A-Z]\w{1,3})?)")
 """Two languages, such as de-en or en-zh-Hans."""
 _PAIR_AT_END = re.compile(rf"(?:^|[-/])({PAIR.pattern})$")
+OFFER_FILE = "offer.json"
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _OPUS = "Helsinki-NLP"
@@ -115,6 +116,15 @@ class Offer:
         """Where it lies among downloads."""
         return f"{self.registry}/{self.name.replace('/', '--')}-{self.version}"
 
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1)
+
+    @classmethod
+    def of_json(cls, text: bytes) -> "Offer":
+        """Raises ValueError, KeyError or TypeError for what `to_json` has not written."""
+        entry = json.loads(text)
+        return cls(**{**entry, "files": tuple(RemoteFile(**file) for file in entry["files"])})
+
 
 def pair_of(name: str) -> tuple[str, str] | None:
     """The languages that a name ends in, as opus-mt-de-en does."""
@@ -141,6 +151,17 @@ def offers(registry: str, address: Address, read: Read, source: str, target: str
         yield from _hub_offers(address, source, target)
     else:
         yield from _BY_PAIR[registry](address, read, source, target)
+
+
+def kept_offers(folder: Path) -> list[Offer]:
+    """Those whose files lie in a folder of downloads. Raises RegistryError."""
+    found = []
+    for path in sorted(folder.glob(f"*/*/{OFFER_FILE}")):
+        try:
+            found.append(Offer.of_json(path.read_bytes()))
+        except (ValueError, KeyError, TypeError) as error:
+            raise RegistryError(f"{path} is damaged ({error}); remove its folder") from error
+    return sorted(found, key=lambda offer: list(ADDRESSES).index(offer.registry))
 
 
 def _firefox(address: Address, read: Read, source: str, target: str) -> Iterator[Offer]:

@@ -82,20 +82,21 @@ def test_a_pair_comes_as_its_best_with_licence_and_credit_and_once(
     assert "is there; --force gets it again" in run("de-en", *places)[1]
 
 
-def test_a_package_of_argos_is_kept_and_read_again_without_a_network(
+def test_a_package_of_argos_is_kept_and_comes_again_without_a_network(
     registries: RegistryServer, tmp_path: Path
 ) -> None:
-    kept = ("--cache", tmp_path / "cache", "--precisions", "fp32", "--yes")
-    code, told = run("argos:de-en", "--mirror", registries.url, "--models", tmp_path / "a", *kept)
+    kept = ("--cache", tmp_path / "cache", "--precisions", "fp32")
+    code, told = run("argos:de-en", "--mirror", registries.url, "--models", tmp_path / "a", "--yes", *kept)
     assert code == 0, told
-    manifest = open_bundle(tmp_path / "a" / "de-en" / "1.3-argos").manifest
+    registries.close()
+    code, told = run("de-en", "--offline", "--models", tmp_path / "b", "--yes", *kept)
+    assert code == 0, told
+    manifest = open_bundle(tmp_path / "b" / "de-en" / "1.3-argos").manifest
     assert manifest.licence == "CC0", "which its own README says"
     assert "(argos:de-en)" in manifest.credit
-    registries.close()
-    (package,) = (path for path in (tmp_path / "cache").rglob("*") if path.is_file())
-    code, told = run(package, "--models", tmp_path / "b", *kept)
-    assert code == 0, told
-    assert open_bundle(tmp_path / "b" / "de-en" / "1").manifest.licence == "CC0"
+    code, told = run("en-fr", "--offline", "--models", tmp_path / "b", "--yes", *kept)
+    assert (code, "has no en-fr; it has argos:de-en" in told) == (1, True)
+    assert run("de-en", "--offline")[0] == 2
 
 
 def test_what_is_told_is_asked(registries: RegistryServer, tmp_path: Path) -> None:
