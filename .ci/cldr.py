@@ -1,6 +1,7 @@
 """Writes what CLDR knows of languages and of numbers, from Babel: `python .ci/cldr.py [--check]`."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,8 +94,10 @@ def language(name: str) -> dict[str, Any]:
                 months[number - 1].add(month.strip("."))
     pattern = locale.currency_formats["standard"].pattern.split(";")[0]
     return {
-        "plural": to_gettext(locale.plural_form).partition("plural=")[2].rstrip(";"),
+        # Whole numbers that are not written as "1e6" have no exponent.
+        "plural": re.sub(r"\be\b", "0", to_gettext(locale.plural_form).partition("plural=")[2].rstrip(";")),
         "categories": [tag for tag in CATEGORIES if tag in {*locale.plural_form.tags, "other"}],
+        "ordinals": [tag for tag in CATEGORIES if tag in {*locale.ordinal_form.tags, "other"}],
         "units": units,
         "currency_first": pattern.lstrip("\u200e\u200f").startswith("¤"),
         "currency_space": "\u00a0" if "\u00a0" in pattern else "",
