@@ -29,8 +29,7 @@ from dragoman_server.text.cut.segment import holds_letter
 from dragoman_server.text.find.terms import TermOutputError
 from dragoman_server.text.mapped import Span
 from dragoman_server.text.options import TranslationOptions
-from dragoman_server.text.passage import Passage
-from dragoman_server.text.stages import advance, complete, prepare
+from dragoman_server.text.stages import Document, advance, complete, prepare
 from dragoman_server.text.translated import TranslatedText
 from dragoman_server.turns import FairThreads
 from dragoman_server.wanted import Wanted
@@ -222,13 +221,13 @@ async def _run(executor: Executor | None, work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(executor, work)
 
 
-def _prepare(request: TranslationRequest, wanted: Wanted, check_room: Callable[[], None]) -> list[Passage]:
+def _prepare(request: TranslationRequest, wanted: Wanted, check_room: Callable[[], None]) -> list[Document]:
     """Raises InvalidRequestError, for too many sentences as soon as they are, and UnwantedError.
 
     What many calls at once bring fills the queue while it is tokenized: each text is begun only if
     `check_room` raises nothing, so that a call that will be refused costs and waits for nothing more.
     """
-    documents: list[Passage] = []
+    documents: list[Document] = []
     violations = []
     num_sentences = num_tokens = 0
     ranges = request.ranges or ((),) * len(request.texts)
@@ -276,7 +275,7 @@ def _prepare_pairs(request: AlignmentRequest, wanted: Wanted, check_room: Callab
     return pairs
 
 
-def _num_tokens(documents: Sequence[Passage]) -> int:
+def _num_tokens(documents: Sequence[Document]) -> int:
     return sum(len(sentence.source) for document in documents for sentence in document.sentences)
 
 
@@ -298,11 +297,11 @@ def _check_number(request: TranslationRequest, num_sentences: int, priority: Pri
 
 
 def _go_on(
-    documents: Sequence[Passage],
+    documents: Sequence[Document],
     futures: Futures,
     waited_seconds: float,
     write: Callable[[list[TranslatedText]], T],
-) -> tuple[list[Passage], list[T]]:
+) -> tuple[list[Document], list[T]]:
     """The documents with these results, and what is written of them once they have no more sentences."""
     remaining = iter(futures)
     advanced = [

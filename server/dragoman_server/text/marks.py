@@ -27,6 +27,8 @@ class How(enum.Enum):
 class Kind(enum.Enum):
     """Why there is a mark; where two overlap, the kind that is listed first wins."""
 
+    CHOICE = "choice"
+    """A program chooses by an argument which of its texts is shown; see `messages`."""
     UNTRANSLATED = "untranslated"
     """Markup says that it is not translated, as `code` does."""
     RANGE = "range"
@@ -37,6 +39,8 @@ class Kind(enum.Enum):
     BREAK = "break"
     """It ends a line, though it is none's end: no sentence goes on across it."""
     PLACEHOLDER = "placeholder"
+    QUANTITY = "quantity"
+    """A placeholder that a number takes the place of."""
     URL = "url"
     EMAIL = "email"
     PATH = "path"
@@ -89,7 +93,8 @@ class Mark:
     @property
     def is_unchanged(self) -> bool:
         """Whether it is masked, and stays the caller's own text."""
-        return self.how is How.MASK and self.output is None and self.kind is not Kind.BREAK
+        is_apart = self.kind in (Kind.BREAK, Kind.CHOICE)
+        return self.how is How.MASK and self.output is None and not is_apart
 
     @property
     def is_inserted(self) -> bool:

@@ -5,26 +5,55 @@ of sentences, and in more where an answer loses what must be kept. Must not know
 anything runs.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 
 from dragoman_bundle import Bundle
 
-from dragoman_server.engine.request import FinishReason, SentenceResult
+from dragoman_server.engine.request import FinishReason, Sentence, SentenceResult
 from dragoman_server.text.ask.units import ask
+from dragoman_server.text.cut.fit import TextTooLongError
 from dragoman_server.text.cut.segment import cut, filler_for
 from dragoman_server.text.find.table import TABLE
 from dragoman_server.text.judge.judging import TextT, judge, settled
 from dragoman_server.text.judge.warnings import unit_warnings
-from dragoman_server.text.mapped import Span, join, moved
+from dragoman_server.text.mapped import Mapped, Span, join, moved
 from dragoman_server.text.marks import Kind, Mark, disjoint, touching
+from dragoman_server.text.messages import (
+    Opened,
+    Scope,
+    choices_in,
+    close_message,
+    open_message,
+    untranslated,
+)
 from dragoman_server.text.options import TextFormat, TranslationOptions
 from dragoman_server.text.passage import Answer, Passage
 from dragoman_server.text.read.clean import clean, for_tokenizer
 from dragoman_server.text.read.markup import read_markup
 from dragoman_server.text.translated import Timings, TranslatedHypothesis, TranslatedText, TranslationWarning
 from dragoman_server.wanted import Wanted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """A text of several that are translated apart; see `messages`."""
+
+    opened: Opened
+    outer: Passage
+    leaves: "tuple[Document, ...]"
+
+    @cached_property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """The sentences that the engine searches next."""
+        return tuple(sentence for document in (self.outer, *self.leaves) for sentence in document.sentences)
+
+
+Document = Passage | Message
+"""A caller's text on its way."""
 
 
 def prepare(
@@ -34,14 +63,51 @@ def prepare(
     deadline: float | None,
     ranges: Sequence[Span] = (),
     wanted: Wanted | None = None,
-) -> Passage:
+) -> Document:
     """A text, cut and tokenized. Raises TextTooLongError, and UnitTooLongError under LengthPolicy.REJECT.
 
     `deadline` is in seconds of `time.monotonic`; `ranges` of the text are protected. This and what follows
     of the passage raise UnwantedError once it is not `wanted`: None for until the deadline.
     """
-    passage = read(text, bundle, options, wanted or Wanted(deadline))
-    passage = find(passage, ranges)
+    document = _prepare(text, bundle, options, wanted or Wanted(deadline), ranges, None)
+    if isinstance(document, Message) and options.max_text_tokens is not None:
+        num_tokens = sum(len(sentence.source) for sentence in document.sentences)
+        if num_tokens > options.max_text_tokens:
+            raise TextTooLongError(num_tokens=num_tokens, max_tokens=options.max_text_tokens)
+    return document
+
+
+def _prepare(
+    text: str,
+    bundle: Bundle,
+    options: TranslationOptions,
+    wanted: Wanted,
+    ranges: Sequence[Span],
+    scope: Scope | None,
+) -> Document:
+    passage = find(read(text, bundle, options, wanted), ranges)
+    choices = choices_in(passage)
+    opened = None
+    # A prefix is of one sentence, of which there would be several.
+    if (choices or scope is not None) and not options.target_prefix:
+        opened = open_message(passage, choices, scope)
+    if opened is None:
+        passage = replace(passage, warnings=tuple(untranslated(passage, mark) for mark, _ in choices))
+        return _asked(passage)
+
+    def ranges_in(part: Mapped) -> list[Span]:
+        return [found for span in ranges if (found := part.onto(span))[0] < found[1]]
+
+    outer = find(read(opened.outer.text, bundle, options, wanted), ranges_in(opened.outer))
+    leaves = tuple(
+        _prepare(leaf.text.text, bundle, options, wanted, ranges_in(leaf.text), leaf.scope)
+        for leaf in wanted.each(opened.leaves)
+    )
+    return Message(opened=opened, outer=_asked(outer), leaves=leaves)
+
+
+def _asked(passage: Passage) -> Passage:
+    passage = _joined_marks(passage)
     passage = ask(passage, cut(passage))
     if all(unit.attempt.has_sentences for unit in passage.units):
         return passage
@@ -75,9 +141,26 @@ def find(passage: Passage, ranges: Sequence[Span] = ()) -> Passage:
     # What nothing is left of is no mark.
     of_caller = [Mark(span=source.onto(span), kind=Kind.RANGE) for span in ranges]
     of_caller = [mark for mark in of_caller if mark.span[0] < mark.span[1]]
-    marks = disjoint(chain(passage.marks, of_caller, passage.wanted.each(chain(*found))))
-    if not marks:
+    candidates = [*passage.marks, *of_caller, *passage.wanted.each(chain(*found))]
+    choices = [mark for mark in candidates if mark.kind is Kind.CHOICE]
+    marks = disjoint(candidates)
+    if choices:
+        # One that is a part of something else is none; of what is within one nothing is lost.
+        others = disjoint(mark for mark in candidates if mark.kind is not Kind.CHOICE)
+        marks = disjoint((*(mark for mark in choices if not _is_part(mark, others)), *others))
+    return replace(passage, marks=marks)
+
+
+def _is_part(mark: Mark, others: Sequence[Mark]) -> bool:
+    rank = bisect_right(others, mark.span[0], key=lambda other: other.span[0]) - 1
+    return rank >= 0 and others[rank].span[1] >= mark.span[1]
+
+
+def _joined_marks(passage: Passage) -> Passage:
+    """The passage with marks that no tag stands within, and those that touch as one."""
+    if not passage.marks:
         return passage
+    marks: Iterable[Mark] = passage.marks
     if passage.tags:
         marks = tuple(_uncrossed(passage, marks))
     return replace(passage, marks=tuple(touching(marks, passage.is_crossed)))
@@ -97,9 +180,17 @@ def _uncrossed(passage: Passage, marks: Iterable[Mark]) -> Iterator[Mark]:
             yield replace(mark, span=(start, edge))
 
 
-def advance(passage: Passage, results: Sequence[SentenceResult]) -> Passage:
-    """The passage after these results of its sentences; it may have other sentences then."""
+def advance(document: Document, results: Sequence[SentenceResult]) -> Document:
+    """The text after these results of its sentences; it may have other sentences then."""
     remaining = iter(results)
+    if isinstance(document, Passage):
+        return _advanced(document, remaining)
+    outer = _advanced(document.outer, remaining)
+    leaves = tuple(advance(leaf, [next(remaining) for _ in leaf.sentences]) for leaf in document.leaves)
+    return replace(document, outer=outer, leaves=leaves)
+
+
+def _advanced(passage: Passage, remaining: Iterator[SentenceResult]) -> Passage:
     units = []
     for unit in passage.wanted.each(passage.units):
         if not unit.answers:
@@ -110,11 +201,19 @@ def advance(passage: Passage, results: Sequence[SentenceResult]) -> Passage:
     return replace(passage, units=tuple(units))
 
 
-def complete(passage: Passage, *, waited_seconds: float = 0.0) -> TranslatedText:
-    """Joins the answers to a passage's units, which has no more sentences, with what stands between them.
+def complete(document: Document, *, waited_seconds: float = 0.0) -> TranslatedText:
+    """Joins the answers to the units of a text, which has no more sentences, with what stands between them.
 
     They `waited_seconds` for room in the engine's queue before they were in it.
     """
+    if isinstance(document, Passage):
+        return _completed(document, waited_seconds)
+    leaves = [complete(leaf, waited_seconds=waited_seconds) for leaf in document.leaves]
+    outer = _completed(document.outer, waited_seconds)
+    return close_message(document.opened, outer, leaves, is_markup=document.outer.is_markup)
+
+
+def _completed(passage: Passage, waited_seconds: float) -> TranslatedText:
     assert not passage.sentences
     lists = [unit.answers for unit in passage.units]
     filler = filler_for(passage.languages[1])

@@ -14,7 +14,7 @@ EXAMPLES = [example for rule in TABLE.rules for example in rule.examples]
 def test_the_examples_of_the_table_are_found(example: str) -> None:
     text = re.sub("[⟦⟧]", "", example)
     found = [text[slice(*mark.span)] for mark in TABLE.find(text)]
-    assert found == re.findall("⟦(.*?)⟧", example)
+    assert found == re.findall("⟦(.*?)⟧", example, re.DOTALL)
 
 
 def test_every_rule_has_examples_in_which_something_is_found() -> None:

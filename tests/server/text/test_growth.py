@@ -55,6 +55,10 @@ UNITS = (
     # Times, addresses, formulas, keys, options, functions.
     "2023-05-03T10:00:00", "00:00:00.00 --> ", "00:", "::", "a:", "a::", "$$", "$$a", "\\[", "\\[ a \\(",
     "\\(", "5'", "5'1", "Ctrl+", "Alt + ", "--a", "--a-", "--", "a@a:a/", "a@a.",
+    # Messages with choices, those within others, and what is quoted.
+    "{a, plural, other {a}}", "{a, plural, one {#} other {# a}} ", "{a, select, a {b} other {c}} a. ", "'{",
+    "'{a}'", "''", "{a, plural, other {'", "{ $a ->\n", "{ $a ->\n [a] b\n *[other] a\n}", "\n [a] ",
+    "\n *[a] ", '{"{"}', "\U000f0000", "\U000f8000", "\U00100000", "#", "{b}",
     "a()", "a.b(", "a.b", "a_b", "Ａ", "Ａ－",
     "XIV ", "MI", "\\a",
     # Numbers with what they count.
@@ -75,13 +79,16 @@ UNITS = (
     "<!-- a -->a",
 )  # fmt: skip
 NESTS = (
-    ("(", ")"), ("((", "a) "), ("„", "“ "), ("{", "}"), ("{a, plural, one {", "}}"), ("[", "]"),
+    ("(", ")"), ("((", "a) "), ("„", "“ "), ("{", "}"), ("{a, plural, one {", "}}"),
+    ("{a, plural, other {", "}}"), ("{a, select, a {b} other {c ", "}} d"), ("{ $a ->\n *[b] ", "\n}"),
+    ("[", "]"),
     ("<!--", "-->"), ("<b>", "</b>"), ("<b>a ", "</b> a"), ("<div>", "</div>"), ("<b><i>", "</b></i>"),
     ("<span translate=no>", "</span>"), ("<ul><li>a", "</ul>"), ("<b>a ", ""), ("a ", "</b>"),
     ("<code>", "</code>"), ("", ">"),
 )  # fmt: skip
 HEADS = (
-    '<a href="', "<a ", "<!--", "{a, plural, one {", "http://", "`", "``", "“", "#", "@", "1", "a.", "<b>",
+    '<a href="', "<a ", "<!--", "{a, plural, one {", "{a, plural, other {b}} ", "{ $a ->\n *[b] ", "http://",
+    "`", "``", "“", "#", "@", "1", "a.", "<b>",
     "$", "&#",
 )  # fmt: skip
 

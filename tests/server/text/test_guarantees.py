@@ -70,7 +70,7 @@ SPANS = st.sampled_from(
         "DE89 3704 0044 0532 0130 00",
         "m²",
         "`x = 1`",
-        "{n, plural, one {# Satz. Ja.} other {#}}",
+        "{d, date, long}",
     ]
 )
 HOSTS = [
@@ -418,7 +418,7 @@ def test_more_spans_than_there_are_masks_are_kept(bundle: Bundle) -> None:
 
 
 def test_a_long_sentence_is_never_cut_within_a_span(bundle: Bundle) -> None:
-    span = "{n, plural, one {# Satz. Ja, gut.} other {# Sätze, und so weiter.}}"
+    span = "{n, number, :: Satz. Ja, gut. compact-short und so weiter}"
     text = f"Das ist gut und schön {span} und wieder gut, " * 30
     found = translated(text, bundle, OPTIONS, copies)
     assert found.split

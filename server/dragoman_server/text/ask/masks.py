@@ -40,8 +40,8 @@ def masks_for(
     names, numbers = (iter(_unused(words, sentence, variant)) for words in (_NAMES, _NUMBERS))
     chosen = []
     for mark, text in zip(marks, texts, strict=True):
-        is_number = mark.kind is Kind.NUMBER or (
-            mark.kind is Kind.PLACEHOLDER and _QUANTITY.fullmatch(text) is not None
+        is_number = mark.kind in (Kind.NUMBER, Kind.QUANTITY) or (
+            mark.kind is Kind.PLACEHOLDER and is_quantity(text)
         )
         # The last variant is the other way round.
         word = next(numbers if is_number == (variant < NUM_VARIANTS - 1) else names, None)
@@ -49,6 +49,11 @@ def masks_for(
             return None
         chosen.append(word)
     return chosen
+
+
+def is_quantity(placeholder: str) -> bool:
+    """Whether a number takes the place of a placeholder, by how it is written."""
+    return _QUANTITY.fullmatch(placeholder) is not None
 
 
 def occurrences(word: str, answer: str) -> list[tuple[int, int]]:

@@ -54,7 +54,7 @@ def ask(passage: Passage, spans: Sequence[Span]) -> Passage:
         units=tuple(units),
         split=fitted.split,
         truncated=fitted.truncated,
-        warnings=tuple(reader.warnings),
+        warnings=(*passage.warnings, *reader.warnings),
     )
 
 

@@ -8,11 +8,11 @@ from importlib.resources import files
 
 from dragoman_bundle.languages import HANGUL, UNSPACED_CHARACTERS
 
+from dragoman_server.text.find.choices import Syntax, ends_of_braces
 from dragoman_server.text.marks import Kind, Mark
 
 _TOUCHING = re.compile(f"[{UNSPACED_CHARACTERS}]|([{HANGUL}])")
 _PART = re.compile("§([a-z_]+)§")
-_BRACE = re.compile(r"[{}]")
 _TRAILING = frozenset(".,;:!?'\"…*_。，")
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
@@ -28,8 +28,8 @@ class Rule:
     """Texts with ⟦…⟧ around what is found in them by all rules."""
     is_trimmed: bool = False
     """Whether the sentence's own marks at its end, and a bracket that was opened before it, are left out."""
-    is_nested: bool = False
-    """Whether it goes on to the end of the brace that it begins with; without one it is none."""
+    nested: Syntax | None = None
+    """The syntax by which it goes on to the end of the brace that it begins with; without one it is none."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,19 @@ class Table:
         if not self.trigger.search(text):
             return
         position = 0
-        ends: dict[int, int] | None = None
+        ends: dict[Syntax, dict[int, int]] = {}
         searched = _TOUCHING.sub(lambda found: "\ufffb" if found[1] else "\ufffc", text)
         while (found := self.any_rule.search(searched, position)) is not None:
             start, end = found.span()
             assert found.lastgroup is not None
             rule = self.rules[int(found.lastgroup[1:])]
-            if rule.is_nested:
-                ends = _ends_of_braces(text) if ends is None else ends
-                if start not in ends:
+            if rule.nested:
+                if rule.nested not in ends:
+                    ends[rule.nested] = ends_of_braces(text, rule.nested)
+                if start not in ends[rule.nested]:
                     position = start + 1
                     continue
-                end = ends[start]
+                end = ends[rule.nested][start]
             if rule.is_trimmed:
                 end = _without_punctuation(text, start, end)
             yield Mark(span=(start, end), kind=rule.kind)
@@ -84,7 +85,13 @@ def _read() -> Table:
     for name, expression in listed["parts"].items():
         parts[name] = expand(expression)
     rules = tuple(
-        Rule(**{**rule, "kind": Kind(rule["kind"]), "examples": tuple(rule["examples"])})
+        Rule(
+            kind=Kind(rule["kind"]),
+            expression=rule["expression"],
+            examples=tuple(rule["examples"]),
+            is_trimmed=rule.get("is_trimmed", False),
+            nested=Syntax(rule["nested"]) if "nested" in rule else None,
+        )
         for rule in listed["rule"]
     )
     expressions = (f"(?P<r{rank}>{expand(rule.expression)})" for rank, rule in enumerate(rules))
@@ -101,18 +108,6 @@ def _any_of(words: Iterable[str]) -> str:
         return ""
     inner = "|".join(re.escape(first) + _any_of(rests) for first, rests in sorted(branches.items()))
     return f"(?:{inner}){'?' if is_end else ''}"
-
-
-def _ends_of_braces(text: str) -> dict[int, int]:
-    """Where each brace that opens something has it end, of those that are closed."""
-    opened: list[int] = []
-    ends = {}
-    for brace in _BRACE.finditer(text):
-        if brace[0] == "{":
-            opened.append(brace.start())
-        elif opened:
-            ends[opened.pop()] = brace.end()
-    return ends
 
 
 def _without_punctuation(text: str, start: int, end: int) -> int:
