@@ -12,7 +12,6 @@ from dragoman_files.format import FileError, Reading
 from dragoman_files.texts import has_letters, is_sound
 
 _NEXT = re.compile(r'["{}\[\],:]')
-_CHOICE = re.compile(r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal)\b")
 
 
 def segments(source: str, reading: Reading) -> Iterator[Segment]:
@@ -25,14 +24,8 @@ def segments(source: str, reading: Reading) -> Iterator[Segment]:
 
 
 def bundle_segments(source: str, reading: Reading) -> Iterator[Segment]:
-    """The messages of an Application Resource Bundle (.arb), but for those with plurals or choices of ICU.
-
-    Raises FileError for what is no JSON.
-    """
-    return _segments(
-        source,
-        lambda key, depth, text: depth == 1 and not (key or "@").startswith("@") and not _CHOICE.search(text),
-    )
+    """The messages of an Application Resource Bundle (.arb). Raises FileError for what is no JSON."""
+    return _segments(source, lambda key, depth, text: depth == 1 and not (key or "@").startswith("@"))
 
 
 def prepare_bundle(source: str, reading: Reading) -> str:

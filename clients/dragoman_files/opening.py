@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 from dragoman_files import (
     catalogue,
+    fluent_strings,
     hypertext,
     json_strings,
     markdown,
@@ -47,6 +48,7 @@ _FORMATS: dict[FormatName, tuple[str, Callable[[FormatName, FormatOptions], Form
         partial(document_format, segments=json_strings.bundle_segments, prepare=json_strings.prepare_bundle),
     ),
     "yaml": (".yaml .yml", partial(document_format, segments=yaml_strings.segments)),
+    "ftl": (".ftl", partial(document_format, segments=fluent_strings.segments)),
     "strings": (".strings", partial(document_format, segments=resources.apple_segments)),
     "resx": (".resx .resw", partial(_xml, segments=_of_menus(resources.resx_segments, is_html=True))),
     "android": (".strings.xml", partial(_xml, segments=resources.android_segments)),
@@ -107,7 +109,7 @@ _REFUSED = {
     "an archive": "zip tar tgz tbz2 txz 7z rar bz2 xz zst lz4 jar",
     "subtitles": "ass ssa sbv ttml",
     "markup": "xml mdx rst adoc asciidoc tex",
-    "a catalogue of messages": "tmx tbx stringsdict xcstrings ftl properties",
+    "a catalogue of messages": "tmx tbx stringsdict xcstrings properties",
     "structured data": "toml ini json5",
 }
 """Suffixes of what lines make no sense of, by what it is. None is a language's code of two letters."""

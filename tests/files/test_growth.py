@@ -42,6 +42,7 @@ def _plain(content: str) -> bytes:
 
 WRAPS: dict[str, list[Wrap]] = {
     "text": [_plain],
+    "ftl": [_plain, lambda text: f"a = b {text}\n".encode(), lambda text: f"a =\n  {text}\n".encode()],
     "jsonl": [_plain, lambda text: f'{{"text": "{text}"}}\n'.encode()],
     "json": [_plain, lambda text: f'["{text}"]'.encode()],
     "csv": [_plain, lambda text: f'a,b\nc,"{text}"\n'.encode()],
@@ -95,6 +96,7 @@ CHARACTERS = {
     "strings": '"\\/*=;a \n',
     "android": "\"'\\@na;& \n",
     "arb": '"\\{}:,a',
+    "ftl": '{}[]*.=-$>"# a\n',
     "yaml": "[]{}:,-#&*!|>'\"%@`?a \n",
 }
 """The characters of each format that mean something; each is tried, and each pair."""
@@ -127,6 +129,10 @@ UNITS = {
         'msgid "a"\nmsgstr ""\n\n', 'msgid "a"\nmsgid_plural "b"\nmsgstr[0] ""\nmsgstr[1] ""\n\n', '"a\\n"\n',
         "# a\n", "#. a\n", "#: a:1\n", "#, fuzzy\n", '#| msgid "a"\n', '#~ msgid "a"\n', "\\n", '\\"',
         'msgctxt "a"\n', 'msgstr ""\n', 'msgid ""\n', 'msgstr[0] ""\n', "a ",
+    ],
+    "ftl": [
+        "a = b\n", "a\n", " a\n", "a =\n a\n", " .a = b\n", "{ $a }", "{", "}", "{ $a ->\n *[a] b\n }",
+        "# a\n", '{ "a" }', "{ $a ->\n", " [a] b\n", "\n\n ", "-a = b\n",
     ],
     "xliff": [
         '<trans-unit id="1"><source>a</source></trans-unit>\n',

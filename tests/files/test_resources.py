@@ -7,9 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
+from fluent.syntax import FluentParser, ast
 
 from dragoman.jobs import JobError
-from dragoman_files.format import FormatOptions, Input
+from dragoman_files.format import FormatOptions, Input, UnitError
 from dragoman_files.opening import open_format
 
 REAL_FILES = Path(__file__).parents[3] / "shared" / "data" / "formats"
@@ -123,8 +124,66 @@ def test_messages_of_a_bundle_are_translated_and_its_locale_is_the_targets(trans
         '{\n  "@@locale": "de",\n  "titel": "Der Hund {name}",\n  "@titel": {"description": "ein Hund",\n'
         '   "placeholders": {"name": {"type": "String"}}},\n  "n": "{n, plural, =1{ein} other{x}}"\n}\n'
     )
-    assert translate("arb", given) == given.replace('"de"', '"en"').replace('"Der Hund', '"DER HUND').replace(
-        "HUND {name}", "HUND {NAME}"
+    written = translate("arb", given)
+    assert written == (
+        '{\n  "@@locale": "en",\n  "titel": "DER HUND {NAME}",\n  "@titel": {"description": "ein Hund",\n'
+        '   "placeholders": {"name": {"type": "String"}}},\n  "n": "{N, PLURAL, =1{EIN} OTHER{X}}"\n}\n'
+    )
+
+
+FTL = """# Der Hund
+-marke = Hund
+
+titel = Der { -marke } ist da
+    .title = Ein Hund
+    .accesskey = D
+anzahl =
+    { $n ->
+        [one] ein Hund
+       *[other] { $n } Hunde
+    } und
+    mehr
+zahl = { $n }
+"""
+
+
+def test_values_of_fluent_are_translated_and_still_read_as_its_own(translate):
+    written = translate("ftl", FTL)
+    assert written == FTL.replace("Der { -marke } ist da", "DER { -MARKE } IST DA").replace(
+        "Ein Hund", "EIN HUND"
+    ).replace("[one] ein Hund", "[ONE] EIN HUND").replace("{ $n } Hunde", "{ $N } HUNDE").replace(
+        "[other]", "[OTHER]"
+    ).replace("{ $n ->", "{ $N ->").replace("} und\n    mehr", "} UND\n    MEHR")
+
+
+def test_lines_of_fluent_keep_their_ends_and_their_indentation(translate):
+    given = "a = ja\r\n  und\r\n\r\n    nein\r\nb =\r\n\tkaputt\r\n"
+    assert translate("ftl", given) == given.replace("ja", "JA").replace("und", "UND").replace("nein", "NEIN")
+
+
+def test_what_is_no_fluent_is_refused(run, tmp_path):
+    (tmp_path / "in.ftl").write_text("# ja\nhallo welt\n")
+    with pytest.raises(JobError, match=r"in\.ftl: no Fluent: what begins at line 2 is no message"):
+        run(tmp_path / "in.ftl", tmp_path / "out.ftl")
+
+
+@pytest.mark.parametrize(
+    ("text", "translation"), [("a =\n    ja", "[x] nein"), ("a = ja", "{ nein"), ("a =\n    ja", ".b = nein")]
+)
+def test_a_translation_is_read_as_the_text_of_its_message(text, translation):
+    stream = io.BytesIO(text.encode())
+    [unit] = open_format("ftl", FormatOptions()).units(Input(name="a", stream=stream, position=lambda: 0))
+    try:
+        written = unit.write(translation, False).decode()
+    except UnitError:
+        return
+    [message] = FluentParser().parse(written + "\n").body
+    assert (
+        "".join(
+            element.value if isinstance(element, ast.TextElement) else element.expression.value
+            for element in message.value.elements
+        )
+        == translation
     )
 
 
