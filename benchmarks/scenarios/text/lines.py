@@ -12,11 +12,15 @@ import random
 import re
 import tomllib
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import polib
+from icu4py.messageformat import MessageFormat
 
 from benchmarks.measuring import MeasurementError
 from benchmarks.scenarios.text import quantities
@@ -49,6 +53,8 @@ class Line:
     """Each comes once for each time that it is here."""
     same_as: str | None = None
     """The text whose translation it has."""
+    languages: tuple[str, str] = ("", "")
+    """Of a message, those that it is translated between."""
 
     @property
     def is_html(self) -> bool:
@@ -62,6 +68,8 @@ class Line:
             return answer == other or (answer, other) == (self.text, self.same_as)
         if self.kind == "quantity":
             return all(re.search(span, answer) for span in self.spans)
+        if self.kind == "message":
+            return _is_message(answer, self)
         if self.kind == "sign":
             return _signs(answer) == _signs(self.text)
         if not all(answer.count(span) == self.text.count(span) for span in self.spans):
@@ -79,6 +87,8 @@ def lines(kind: str, languages: tuple[str, str], seed: int = 0) -> Iterator[Line
         return _invisible()
     if kind == "quantity":
         return _quantities(chance, source, target)
+    if kind == "message":
+        return _messages(chance, languages)
     spans = _TEXTS["spans"][kind]
     if kind == "unknown":
         spans = [span for span in spans if _is_latin(span) or has_no_letter_of(span, source)]
@@ -114,6 +124,33 @@ def _quantities(chance: random.Random, source: str, target: str) -> Iterator[Lin
         # What has no letter is no text.
         used = frames[number % len(frames)] if any(map(str.isalpha, written)) else frames[0]
         yield Line(kind="quantity", text=used.replace("§", written), spans=(answer,))
+
+
+def _messages(chance: random.Random, languages: tuple[str, str]) -> Iterator[Line]:
+    for frame in itertools.islice(itertools.cycle(_TEXTS["messages"].get(languages[0], [])), NUM_LINES):
+        yield Line(kind="message", text=expand(frame, chance), languages=languages)
+
+
+def _is_message(answer: str, line: Line) -> bool:
+    """Whether ICU shows none of the longer words of its source for it, and the same values."""
+    for number in (0, 1, 2, 3, 5, 21):
+        numbers = dict.fromkeys((*_TEXTS["grammar"]["n"], "m"), number)
+        for name in ("female", "other"):
+            values: dict[str, Any] = dict.fromkeys(_TEXTS["grammar"]["word"], name)
+            values |= {**numbers, "d": date(2024, 4, 3)}
+            try:
+                shown = [
+                    MessageFormat(message, language).format(values)
+                    for message, language in zip((line.text, answer), line.languages, strict=True)
+                ]
+            except ValueError:
+                return False
+            values_shown = [Counter(re.findall(r"\d+|female", text)) for text in shown]
+            same = {name, "April", *_TEXTS["grammar"]["word"], "user"}
+            words = [set(re.findall(r"[^\W\d_]{4,}", text)) - same for text in shown]
+            if values_shown[0] != values_shown[1] or not words[0].isdisjoint(words[1]):
+                return False
+    return True
 
 
 def _signs(text: str) -> tuple[str, ...]:
