@@ -4,7 +4,9 @@ import subprocess
 import sys
 
 import pytest
+from babel import Locale
 
+from dragoman_server.text.find.notation import notation
 from dragoman_server.text.find.numbers import in_notation, missing_numbers, numbers_in, written
 
 
@@ -164,3 +166,10 @@ def test_the_data_is_what_cldr_has() -> None:
         [sys.executable, ".ci/cldr.py", "--check"], capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "es", "it", "pl", "ru", "ar", "cy", "lv", "sl", "he", "ja"])
+def test_a_number_has_its_plural_category_in_every_language(language: str) -> None:
+    rule = Locale(language).plural_form
+    for number in (*range(120), 1000, 1_000_000, 2_000_000):
+        assert notation(language).category(number) == rule(number)
