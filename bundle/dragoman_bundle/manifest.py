@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from dragoman_bundle.codec import CodecError, decode, encode
+from dragoman_bundle.confidence import Confidence
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.errors import ManifestError
 from dragoman_bundle.names import (
@@ -25,7 +26,7 @@ from dragoman_bundle.names import (
 
 FORMAT_VERSION = 8
 """2 added the shortlist, 3 `attention_of_input`, 4 a quality's `shortlist` and `length_penalty`, 5
-`language_token`, 6 `source_end`, 7 `padded_behind`, 8 `languages`."""
+`language_token`, 6 `source_end`, 7 `padded_behind`, 8 `languages` and `confidence`."""
 READABLE_VERSIONS = tuple(range(1, FORMAT_VERSION + 1))
 MULTIPLE_LANGUAGES = "mul"
 """Code of ISO 639-2, and both languages of a model of many."""
@@ -271,6 +272,8 @@ class Manifest:
     languages: Mapping[str, str] = field(default_factory=dict)
     """Of a model that translates from each of many languages to each other: by BCP 47 code the piece that a
     source in the language, and a translation to it, begins with; since version 8."""
+    confidence: Confidence | None = None
+    """How its translations' confidence is found; None where it is not calibrated, as before version 8."""
 
     def __post_init__(self) -> None:
         check_name("name", self.name)

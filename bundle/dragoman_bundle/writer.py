@@ -42,6 +42,14 @@ def staged_bundle(destination: Path, *, overwrite: bool = False) -> Iterator[Pat
         shutil.rmtree(staging, ignore_errors=True)
 
 
+@contextmanager
+def changed_bundle(folder: Path) -> Iterator[Path]:
+    """A copy of a bundle, in a temporary folder, that takes its place when the block ends, as a new one."""
+    with staged_bundle(folder, overwrite=True) as staging:
+        shutil.copytree(folder, staging, dirs_exist_ok=True)
+        yield staging
+
+
 def seal(folder: Path, manifest: Manifest) -> Manifest:
     """Writes manifest.json beside the files in `folder`, with their sizes and sha256s, and returns it."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST_FILE)

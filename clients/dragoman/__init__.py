@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         FinishReason,
         Hypothesis,
         LanguageCandidate,
+        SentenceConfidence,
         StreamResult,
         Timings,
         Translation,
@@ -71,6 +72,7 @@ __all__ = [
     "ProtectedText",
     "Quality",
     "Segmentation",
+    "SentenceConfidence",
     "ServerError",
     "Settings",
     "StreamResult",
@@ -100,7 +102,7 @@ _MODULES = {
         "dragoman.settings": "LengthPolicy Priority Segmentation Settings TextFormat",
         "dragoman.translation": """
             AlignedTexts Alignment DetectedLanguage FinishReason Hypothesis LanguageCandidate
-            StreamResult Timings Translation TranslationWarning WarningKind
+            SentenceConfidence StreamResult Timings Translation TranslationWarning WarningKind
         """,
     }.items()
     for name in names.split()

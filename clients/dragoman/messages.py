@@ -19,6 +19,7 @@ from dragoman.translation import (
     FinishReason,
     Hypothesis,
     LanguageCandidate,
+    SentenceConfidence,
     Timings,
     Translation,
     TranslationWarning,
@@ -193,6 +194,9 @@ def translation(
         warnings=tuple(
             _plain(TranslationWarning, warning, kind=_WARNING_KINDS.get(warning.kind, WarningKind.UNKNOWN))
             for warning in message.warnings
+        ),
+        sentence_confidences=tuple(
+            _plain(SentenceConfidence, confidence) for confidence in message.sentence_confidences
         ),
     )
 

@@ -93,6 +93,8 @@ class Model:
     languages: tuple[str, ...] = ()
     """Of a model of many languages all of them: it translates from each to each other, and its source and
     target are "mul"."""
+    calibrated: bool = False
+    """Whether its translations come with a confidence."""
     loaded: bool = True
     """Whether it is loaded; the first request to one that is not waits until it is."""
 

@@ -85,15 +85,21 @@ class WarningKind(StrEnum):
     NUMBER_MISSING = "number_missing"
     """A number of the source is not in the translation."""
     REPETITION = "repetition"
-    """The translation says the same over and over."""
+    """The translation says something again that its source says once."""
     OUTPUT_LIMIT = "output_limit"
     """The translation was cut at its limit of tokens."""
     LENGTH = "length"
-    """The translation is far longer or shorter than its source."""
+    """The translation is far longer than its source."""
     UNTRANSLATED = "untranslated"
-    """The source was left as it is."""
+    """The source, or some words of it in a row, was left as it is."""
     FOREIGN_SCRIPT = "foreign_script"
     """The text is not in the source language's script."""
+    OMISSION = "omission"
+    """The translation is so short that it is likely to lack a part."""
+    BRACKETS = "brackets"
+    """Brackets or quotes of the source are not in pairs in the translation, or it has others."""
+    NAME_MISSING = "name_missing"
+    """A name of the source is not in the translation."""
     UNKNOWN = "unknown"
     """The server reported something that this client does not know."""
 
@@ -108,6 +114,22 @@ class TranslationWarning:
     """First code point of the part."""
     end: int
     """One past its last."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceConfidence:
+    """How likely the translation of a sentence is good, with ranges of code points as an alignment's."""
+
+    source_start: int
+    """First code point of the sentence in the text."""
+    source_end: int
+    """One past its last."""
+    target_start: int
+    """First code point of its translation in the best hypothesis."""
+    target_end: int
+    """One past its last."""
+    confidence: float
+    """The probability that the chrF of the translation against a reference is 50 or more, from 0 to 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +159,11 @@ class Translation:
     """Warnings of the best hypothesis, in the order of the text."""
     path: tuple[ModelReference, ...] = ()
     """The models one after the other, where it went through a language between; empty for one model."""
+    confidence: float | None = None
+    """How much of the text is likely to be translated well, from 0 to 1: the mean of its sentences' by their
+    length. None where nobody has calibrated the model, or nothing was translated."""
+    sentence_confidences: tuple[SentenceConfidence, ...] = ()
+    """Those of the sentences, in the order of the text; none where there is no `confidence`."""
 
     @property
     def limited(self) -> bool:

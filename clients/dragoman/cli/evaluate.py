@@ -108,6 +108,12 @@ Results = dict[str, str | float | None]
     show_default=True,
     help="How sacreBLEU finds words. char suits languages written without spaces, zh Chinese.",
 )
+@click.option(
+    "--calibrate",
+    is_flag=True,
+    help="Fit the confidence of a bundle's translations to this text, which its model was not trained on, "
+    "and write it into the bundle; 500 lines are plenty.",
+)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Keep the translations here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 def evaluate(
@@ -126,6 +132,7 @@ def evaluate(
     precision: str,
     shortlist: bool | None,
     tokenize: str,
+    calibrate: bool,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -135,6 +142,7 @@ def evaluate(
 
     \b
       dragoman evaluate --bundle models/de-en/1 --source val.de --reference val.en
+      dragoman evaluate --bundle models/de-en/1 --source val.de --reference val.en --calibrate
       dragoman evaluate --checkpoint runs/tatoeba-de-en/best.safetensors --source val.de --reference val.en
       dragoman evaluate --server localhost:50051 --from de --to en --source val.de --reference val.en --json
     """
@@ -145,6 +153,8 @@ def evaluate(
     (kind, locations), *_ = located.items()
     if model is not None and kind != "server":
         raise click.UsageError("--model chooses among those of --server")
+    if calibrate and kind != "bundle":
+        raise click.UsageError("--calibrate writes into a --bundle")
     if source is None:
         if kind != "checkpoint":
             raise click.UsageError(
@@ -181,7 +191,12 @@ def evaluate(
         shortlist=shortlist,
     ) as system:
         started_at = time.perf_counter()
-        translations = [line for block in _blocks(system, sources) for line in block]
+        if calibrate:
+            of_bundle: Any = system
+            translations = of_bundle.calibrate(sources, references)
+            click.echo(f"{bundle}: its confidence is calibrated", err=True)
+        else:
+            translations = [line for block in _blocks(system, sources) for line in block]
         seconds = time.perf_counter() - started_at
         description, details = system.description, system.details
     if length_penalty is not None:

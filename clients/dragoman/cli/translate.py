@@ -44,11 +44,14 @@ _WARNINGS = {
     WarningKind.SPAN_MISSING: "had to be kept, and is missing",
     WarningKind.NUMBER_PUT_BACK: "was changed by the model, and put back",
     WarningKind.NUMBER_MISSING: "is a number that the translation lacks",
-    WarningKind.REPETITION: "is translated by the same over and over",
+    WarningKind.REPETITION: "has a translation that repeats itself",
     WarningKind.OUTPUT_LIMIT: "has a translation that was cut at its limit",
-    WarningKind.LENGTH: "has a translation that is far longer or shorter",
+    WarningKind.LENGTH: "has a translation that is far longer",
     WarningKind.UNTRANSLATED: "was left as it is",
     WarningKind.FOREIGN_SCRIPT: "is not in the source language's script",
+    WarningKind.OMISSION: "has a translation that is likely to lack a part",
+    WarningKind.BRACKETS: "has brackets or quotes that do not match those of its translation",
+    WarningKind.NAME_MISSING: "is a name that the translation lacks",
     WarningKind.UNKNOWN: "has a warning that this client does not know",
 }
 """What a reader should check, behind the part of the text that it is about."""

@@ -36,6 +36,9 @@ class WarningKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_KIND_LENGTH: _ClassVar[WarningKind]
     WARNING_KIND_UNTRANSLATED: _ClassVar[WarningKind]
     WARNING_KIND_FOREIGN_SCRIPT: _ClassVar[WarningKind]
+    WARNING_KIND_OMISSION: _ClassVar[WarningKind]
+    WARNING_KIND_BRACKETS: _ClassVar[WarningKind]
+    WARNING_KIND_NAME_MISSING: _ClassVar[WarningKind]
 
 class LengthPolicy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -78,6 +81,9 @@ WARNING_KIND_OUTPUT_LIMIT: WarningKind
 WARNING_KIND_LENGTH: WarningKind
 WARNING_KIND_UNTRANSLATED: WarningKind
 WARNING_KIND_FOREIGN_SCRIPT: WarningKind
+WARNING_KIND_OMISSION: WarningKind
+WARNING_KIND_BRACKETS: WarningKind
+WARNING_KIND_NAME_MISSING: WarningKind
 LENGTH_POLICY_UNSPECIFIED: LengthPolicy
 LENGTH_POLICY_SPLIT: LengthPolicy
 LENGTH_POLICY_REJECT: LengthPolicy
@@ -187,7 +193,7 @@ class TranslateResponse(_message.Message):
     def __init__(self, translations: _Optional[_Iterable[_Union[Translation, _Mapping]]] = ..., model: _Optional[_Union[ModelReference, _Mapping]] = ..., path: _Optional[_Iterable[_Union[ModelReference, _Mapping]]] = ...) -> None: ...
 
 class Translation(_message.Message):
-    __slots__ = ("text", "hypotheses", "truncated", "split", "sentences", "source_tokens", "target_tokens", "timings", "warnings")
+    __slots__ = ("text", "hypotheses", "truncated", "split", "sentences", "source_tokens", "target_tokens", "timings", "warnings", "confidence", "sentence_confidences")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     HYPOTHESES_FIELD_NUMBER: _ClassVar[int]
     TRUNCATED_FIELD_NUMBER: _ClassVar[int]
@@ -197,6 +203,8 @@ class Translation(_message.Message):
     TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
     TIMINGS_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    SENTENCE_CONFIDENCES_FIELD_NUMBER: _ClassVar[int]
     text: str
     hypotheses: _containers.RepeatedCompositeFieldContainer[Hypothesis]
     truncated: bool
@@ -206,7 +214,23 @@ class Translation(_message.Message):
     target_tokens: int
     timings: Timings
     warnings: _containers.RepeatedCompositeFieldContainer[TranslationWarning]
-    def __init__(self, text: _Optional[str] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ..., truncated: _Optional[bool] = ..., split: _Optional[bool] = ..., sentences: _Optional[int] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ..., warnings: _Optional[_Iterable[_Union[TranslationWarning, _Mapping]]] = ...) -> None: ...
+    confidence: float
+    sentence_confidences: _containers.RepeatedCompositeFieldContainer[SentenceConfidence]
+    def __init__(self, text: _Optional[str] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ..., truncated: _Optional[bool] = ..., split: _Optional[bool] = ..., sentences: _Optional[int] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ..., warnings: _Optional[_Iterable[_Union[TranslationWarning, _Mapping]]] = ..., confidence: _Optional[float] = ..., sentence_confidences: _Optional[_Iterable[_Union[SentenceConfidence, _Mapping]]] = ...) -> None: ...
+
+class SentenceConfidence(_message.Message):
+    __slots__ = ("source_start", "source_end", "target_start", "target_end", "confidence")
+    SOURCE_START_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_END_FIELD_NUMBER: _ClassVar[int]
+    TARGET_START_FIELD_NUMBER: _ClassVar[int]
+    TARGET_END_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    source_start: int
+    source_end: int
+    target_start: int
+    target_end: int
+    confidence: float
+    def __init__(self, source_start: _Optional[int] = ..., source_end: _Optional[int] = ..., target_start: _Optional[int] = ..., target_end: _Optional[int] = ..., confidence: _Optional[float] = ...) -> None: ...
 
 class TranslationWarning(_message.Message):
     __slots__ = ("kind", "start", "end")
@@ -449,7 +473,7 @@ class GetModelResponse(_message.Message):
     def __init__(self, model: _Optional[_Union[Model, _Mapping]] = ...) -> None: ...
 
 class Model(_message.Message):
-    __slots__ = ("name", "version", "source_language", "target_language", "architecture", "parameters", "precision", "providers", "defaults", "max_source_tokens", "quality", "licence", "credit", "loaded", "languages", "description")
+    __slots__ = ("name", "version", "source_language", "target_language", "architecture", "parameters", "precision", "providers", "defaults", "max_source_tokens", "quality", "licence", "credit", "loaded", "languages", "description", "calibrated")
     class ProvidersEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -473,6 +497,7 @@ class Model(_message.Message):
     LOADED_FIELD_NUMBER: _ClassVar[int]
     LANGUAGES_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    CALIBRATED_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: str
     source_language: str
@@ -489,7 +514,8 @@ class Model(_message.Message):
     loaded: bool
     languages: _containers.RepeatedScalarFieldContainer[str]
     description: str
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., architecture: _Optional[str] = ..., parameters: _Optional[int] = ..., precision: _Optional[str] = ..., providers: _Optional[_Mapping[str, str]] = ..., defaults: _Optional[_Union[DecodingOptions, _Mapping]] = ..., max_source_tokens: _Optional[int] = ..., quality: _Optional[_Iterable[_Union[Quality, _Mapping]]] = ..., licence: _Optional[str] = ..., credit: _Optional[str] = ..., loaded: _Optional[bool] = ..., languages: _Optional[_Iterable[str]] = ..., description: _Optional[str] = ...) -> None: ...
+    calibrated: bool
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., architecture: _Optional[str] = ..., parameters: _Optional[int] = ..., precision: _Optional[str] = ..., providers: _Optional[_Mapping[str, str]] = ..., defaults: _Optional[_Union[DecodingOptions, _Mapping]] = ..., max_source_tokens: _Optional[int] = ..., quality: _Optional[_Iterable[_Union[Quality, _Mapping]]] = ..., licence: _Optional[str] = ..., credit: _Optional[str] = ..., loaded: _Optional[bool] = ..., languages: _Optional[_Iterable[str]] = ..., description: _Optional[str] = ..., calibrated: _Optional[bool] = ...) -> None: ...
 
 class Quality(_message.Message):
     __slots__ = ("test_set", "metric", "score", "signature", "precision", "beam_size", "shortlist", "length_penalty")

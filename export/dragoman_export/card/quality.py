@@ -1,14 +1,13 @@
 """Writes a measured quality into the manifest and the card of a bundle."""
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 from dragoman_bundle import Manifest, open_bundle
 from dragoman_bundle.codec import decode
 from dragoman_bundle.manifest import CARD_FILE, FORMAT_VERSION, Quality
-from dragoman_bundle.writer import seal, staged_bundle
+from dragoman_bundle.writer import changed_bundle, seal
 
 from dragoman_export.card.model_card import replace_quality
 
@@ -35,8 +34,7 @@ def record_results(folder: Path, results: Path, *, test_set: str) -> tuple[Quali
     earlier = [old for old in manifest.quality if not any(_is_same_measure(old, new) for new in measured)]
     # What is written has the keys of today's format.
     manifest = replace(manifest, format_version=FORMAT_VERSION, quality=(*earlier, *measured))
-    with staged_bundle(folder, overwrite=True) as staging:
-        shutil.copytree(folder, staging, dirs_exist_ok=True)
+    with changed_bundle(folder) as staging:
         card = staging / CARD_FILE
         card.write_text(replace_quality(card.read_text(encoding="utf-8"), manifest.quality), encoding="utf-8")
         seal(staging, manifest)

@@ -8,6 +8,7 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.metrics.series import MODEL_LABELS, Series
 
 SURPRISAL_BUCKETS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.3, 1.7, 2.2, 3.0,
@@ -15,17 +16,12 @@ SURPRISAL_BUCKETS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.65, 0.8,
 """Nats a token: 0 is certain, 1 a chance of 37% for each."""
 RATIO_BUCKETS = (0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.4, 1.6, 2.0, 3.0, 5.0)
 """Target tokens to a source token."""
-WARNING_KINDS = (
-    "unknown_tokens",
-    "span_put_back",
-    "span_missing",
-    "number_put_back",
-    "number_missing",
-    "repetition",
-    "output_limit",
-    "length",
-    "untranslated",
-    "foreign_script",
+CONFIDENCE_BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
+"""Shares of a text that are likely to be good."""
+WARNING_KINDS = tuple(
+    kind.name.removeprefix("WARNING_KIND_").lower()
+    for kind in pb.WarningKind.DESCRIPTOR.values
+    if kind.number
 )
 """The kinds of warnings, of which each model has a series from its loading on."""
 
@@ -42,6 +38,8 @@ class TextFigures:
     """The kinds of its warnings, of `WARNING_KINDS`."""
     log_probability: float | None
     """That of the best hypothesis; None where there was nothing to translate."""
+    confidence: float | None
+    """Where the model is calibrated."""
     seconds: tuple[float, float, float]
     """Seconds that its slowest sentence was in the queue, encoded and decoded."""
 
@@ -62,6 +60,11 @@ class QualityFamilies:
             "How unsure the model was of a text: -ln p of a token of its translation, on average.",
             buckets=SURPRISAL_BUCKETS,
         )
+        self.confidence = histogram(
+            "dragoman_confidence",
+            "How much of a text is likely to be translated well, where the model is calibrated.",
+            buckets=CONFIDENCE_BUCKETS,
+        )
         self.length_ratio = histogram(
             "dragoman_length_ratio", "Target tokens of a text to its source tokens.", buckets=RATIO_BUCKETS
         )
@@ -73,12 +76,15 @@ class QualityMetrics:
     def __init__(self, families: QualityFamilies, series: Series) -> None:
         self._warnings = {kind: series.counter(families.warnings, kind) for kind in WARNING_KINDS}
         self._surprisal = series.histogram(families.surprisal)
+        self._confidence = series.histogram(families.confidence)
         self._length_ratio = series.histogram(families.length_ratio)
 
     def on_text(self, text: TextFigures) -> None:
         """A text was translated."""
         for kind in text.warnings:
             self._warnings[kind].inc()
+        if text.confidence is not None:
+            self._confidence.observe(text.confidence)
         # Where there was nothing to translate there is nothing to be sure of.
         if text.log_probability is not None and text.num_source_tokens and text.num_target_tokens:
             self._surprisal.observe(max(0.0, -text.log_probability / text.num_target_tokens))

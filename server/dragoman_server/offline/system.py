@@ -3,14 +3,19 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from dragoman_bundle import Bundle, open_bundle
+from dragoman_bundle.bundle import read_manifest
+from dragoman_bundle.manifest import FORMAT_VERSION
+from dragoman_bundle.writer import changed_bundle, seal
 
 from dragoman_server.config import Device, EngineConfig, Precision
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.language_lookup import closest_pair
 from dragoman_server.models.loader import decoder_options, open_engine
+from dragoman_server.offline.calibrating import CalibrationError, fit_confidence
 from dragoman_server.text.options import Segmentation, TranslationOptions
 from dragoman_server.text.stages import advance, complete, prepare
 from dragoman_server.text.translated import TranslatedText
@@ -41,6 +46,23 @@ class BundleSystem:
     def translate(self, lines: Sequence[str]) -> list[str]:
         """The lines' translations, one to one."""
         return [translated.text for translated in self.translate_texts(lines)]
+
+    def calibrate(self, sources: Sequence[str], references: Sequence[str]) -> list[str]:
+        """The lines' translations, by which the bundle's confidence is fitted; it is written into the bundle.
+
+        Raises CalibrationError, and OSError where the bundle can't be written.
+        """
+        manifest = read_manifest(self._bundle.path)
+        if manifest.languages:
+            raise CalibrationError(
+                f"{self._bundle.path} is of many languages, and a confidence is of two: their sentences "
+                "differ in length and quality"
+            )
+        translated = self.translate_texts(sources)
+        confidence = fit_confidence(sources, references, translated)
+        with changed_bundle(self._bundle.path) as folder:
+            seal(folder, replace(manifest, format_version=FORMAT_VERSION, confidence=confidence))
+        return [one.text for one in translated]
 
     @property
     def options(self) -> TranslationOptions:

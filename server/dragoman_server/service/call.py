@@ -267,5 +267,6 @@ def _figures(text: TranslatedText) -> TextFigures:
         truncated=text.truncated,
         warnings=frozenset(warning.kind.value for warning in text.warnings),
         log_probability=text.hypotheses[0].log_probability if text.hypotheses else None,
+        confidence=text.confidence,
         seconds=(timings.queue, timings.encode, timings.decode),
     )

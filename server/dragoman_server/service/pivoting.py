@@ -78,6 +78,11 @@ def join(text: str, before: pb.Translation, after: pb.Translation) -> None:
     # Parts of the language between may be of one part of the text.
     distinct = {(found.kind, found.start, found.end): found for found in [*before.warnings, *later]}
     after.warnings.extend(distinct.values())
+    # Both have to be good; which sentence of the text is which of the language between nobody knows.
+    after.confidence *= before.confidence
+    if not before.HasField("confidence") or not after.sentence_confidences:
+        after.ClearField("confidence")
+    del after.sentence_confidences[:]
     after.split |= before.split
     after.truncated |= before.truncated
     after.sentences, after.source_tokens = before.sentences, before.source_tokens

@@ -75,6 +75,7 @@ def write_model(model: ServedModel) -> pb.Model:
         description=model.description,
         licence=manifest.licence,
         credit=manifest.credit,
+        calibrated=manifest.confidence is not None,
     )
 
 
@@ -94,6 +95,17 @@ def write_translation(translated: TranslatedText) -> pb.Translation:
                 kind=_WARNING_KINDS[warning.kind], start=warning.span[0], end=warning.span[1]
             )
             for warning in translated.warnings
+        ],
+        confidence=translated.confidence,
+        sentence_confidences=[
+            pb.SentenceConfidence(
+                source_start=each.source[0],
+                source_end=each.source[1],
+                target_start=each.target[0],
+                target_end=each.target[1],
+                confidence=each.confidence,
+            )
+            for each in translated.confidences
         ],
     )
 

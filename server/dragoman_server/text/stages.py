@@ -19,7 +19,7 @@ from dragoman_server.text.cut.fit import TextTooLongError
 from dragoman_server.text.cut.segment import cut, filler_for
 from dragoman_server.text.find.table import TABLE
 from dragoman_server.text.judge.judging import TextT, judge, settled
-from dragoman_server.text.judge.warnings import unit_warnings
+from dragoman_server.text.judge.warnings import unit_confidence, unit_warnings
 from dragoman_server.text.mapped import Mapped, Span, join, moved
 from dragoman_server.text.marks import Kind, Mark, disjoint, touching
 from dragoman_server.text.messages import (
@@ -34,7 +34,13 @@ from dragoman_server.text.options import TextFormat, TranslationOptions
 from dragoman_server.text.passage import Answer, Passage
 from dragoman_server.text.read.clean import clean, for_tokenizer
 from dragoman_server.text.read.markup import read_markup
-from dragoman_server.text.translated import Timings, TranslatedHypothesis, TranslatedText, TranslationWarning
+from dragoman_server.text.translated import (
+    SentenceConfidence,
+    Timings,
+    TranslatedHypothesis,
+    TranslatedText,
+    TranslationWarning,
+)
 from dragoman_server.wanted import Wanted
 
 
@@ -241,7 +247,20 @@ def _completed(passage: Passage, waited_seconds: float) -> TranslatedText:
         num_target_tokens=sum(answers[0].num_tokens for answers in lists),
         timings=Timings(queue=waited_seconds + queue if passage.units else 0.0, encode=encode, decode=decode),
         warnings=tuple(sorted(warnings, key=_span)),
+        confidences=tuple(_confidences(passage, filler)),
     )
+
+
+def _confidences(passage: Passage, filler: str) -> Iterator[SentenceConfidence]:
+    if passage.bundle.manifest.confidence is None:
+        return
+    texts = [unit.answers[0].text for unit in passage.units]
+    _, offsets = join(passage.gaps, texts, filler=filler)
+    for unit, text, offset in zip(passage.units, texts, offsets, strict=True):
+        confidence = unit_confidence(passage, unit)
+        if confidence is not None:
+            source, target = passage.source.back(unit.span), (offset, offset + len(text))
+            yield SentenceConfidence(source=source, target=target, confidence=confidence)
 
 
 def first_of_each_text(ranked: Iterable[TextT]) -> tuple[TextT, ...]:

@@ -31,15 +31,21 @@ class WarningKind(enum.Enum):
     NUMBER_MISSING = "number_missing"
     """A number of the source is not in the translation."""
     REPETITION = "repetition"
-    """The translation says the same over and over."""
+    """The translation says something again that its source says once."""
     OUTPUT_LIMIT = "output_limit"
     """The translation was cut at its limit of tokens."""
     LENGTH = "length"
-    """The translation is far longer or shorter than its source."""
+    """The translation is far longer than its source."""
     UNTRANSLATED = "untranslated"
-    """The source was left as it is."""
+    """The source, or some words of it in a row, was left as it is."""
     FOREIGN_SCRIPT = "foreign_script"
     """The text is not in the source language's script."""
+    OMISSION = "omission"
+    """The translation is so short that it is likely to lack a part."""
+    BRACKETS = "brackets"
+    """Brackets or quotes of the source are not in pairs in the translation, or it has others."""
+    NAME_MISSING = "name_missing"
+    """A name of the source is not in the translation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +68,18 @@ class TranslatedHypothesis:
     """LENGTH where any sentence reached its limit."""
     alignments: tuple[Alignment, ...]
     """Alignments in offsets of the whole text and of this hypothesis' whole text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceConfidence:
+    """How likely the translation of a sentence is good."""
+
+    source: Span
+    """The range of the caller's text."""
+    target: Span
+    """The range of the best hypothesis' text."""
+    confidence: float
+    """The probability that its chrF against a reference is 50 or more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,3 +117,15 @@ class TranslatedText:
     """Where its time went."""
     warnings: tuple[TranslationWarning, ...] = field(default=())
     """Warnings of the best hypothesis."""
+    confidences: tuple[SentenceConfidence, ...] = field(default=())
+    """Those of the sentences; none where the model is not calibrated, or translated nothing."""
+
+    @property
+    def confidence(self) -> float | None:
+        """The share of the text that is likely to be good: the mean of its sentences' by their length.
+
+        A product would fall with the length of any text, and one short heading decide a minimum.
+        """
+        lengths = [each.source[1] - each.source[0] for each in self.confidences]
+        shares = zip(lengths, self.confidences, strict=True)
+        return sum(length * each.confidence for length, each in shares) / sum(lengths) if lengths else None

@@ -186,6 +186,7 @@ def test_public_names_are_frozen():
     "ProtectedText",
         "Quality",
         "Segmentation",
+        "SentenceConfidence",
         "ServerError",
         "Settings",
         "StreamResult",

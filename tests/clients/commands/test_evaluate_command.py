@@ -78,6 +78,7 @@ def test_evaluation_prints_a_line_for_each_number_where_nobody_looks(run, server
     ("arguments", "told"),
     [
         ((), "give one of --server, --bundle and --checkpoint"),
+        (("--server", "localhost:1", "--calibrate"), "--calibrate writes into a --bundle"),
         (("--server", "x", "--bundle", "y"), "give one of"),
         (("--server", "x"), "--from de --to en"),
         (("--server", "x", *DE_EN, "--device", "cuda"), "where the server is started"),

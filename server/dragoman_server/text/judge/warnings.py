@@ -1,22 +1,36 @@
-"""Warnings of a unit's translation."""
+"""What a reader should know of a unit's translation: its confidence, and warnings."""
 
-from collections.abc import Iterator, Sequence
+import html
+import re
+from collections.abc import Iterator
+
+from dragoman_bundle.confidence import evidence_of
 
 from dragoman_server.engine.request import FinishReason
 from dragoman_server.text.find.numbers import missing_numbers, numbers_in
+from dragoman_server.text.judge.doubts import doubts
 from dragoman_server.text.mapped import Span, moved
-from dragoman_server.text.marks import How, Kind
+from dragoman_server.text.marks import How, Kind, outside
 from dragoman_server.text.passage import Passage, Stage, Unit
 from dragoman_server.text.translated import TranslationWarning, WarningKind
 
-MAX_LENGTH_RATIO = 3.0
-"""A translation with more than so many times the characters of its source, or the other way round, is as good
-as never one; `LENGTH_SLACK` more are always free."""
-LENGTH_SLACK = 20
-MIN_REPETITIONS = 3
-"""So many times in a row the same words, where the source has none, are a search that went round in
-circles."""
-_MAX_REPEATED_WORDS = 4
+_TAG = re.compile(r"<[^>]*>")
+
+
+def unit_confidence(passage: Passage, unit: Unit) -> float | None:
+    """The probability that a unit's best translation is good; None where nobody has calibrated the model, or
+    it translated nothing of the unit."""
+    confidence, answer = passage.bundle.manifest.confidence, unit.answers[0]
+    if confidence is None or not answer.num_tokens:
+        return None
+    evidence = evidence_of(
+        passage.source.text[slice(*unit.span)],
+        _text_of(passage, unit),
+        log_probability=answer.log_probability,
+        num_tokens=answer.num_tokens,
+        length_ratio=confidence.length_ratio,
+    )
+    return confidence.probability(evidence)
 
 
 def unit_warnings(passage: Passage, unit: Unit) -> Iterator[TranslationWarning]:
@@ -41,33 +55,23 @@ def unit_warnings(passage: Passage, unit: Unit) -> Iterator[TranslationWarning]:
             yield warn(WarningKind.NUMBER_MISSING, moved(number.span, unit.span[0]))
     if answer.finish_reason is FinishReason.LENGTH:
         yield warn(WarningKind.OUTPUT_LIMIT)
-    if _has_repetition(answer.text.casefold().split()) and not _has_repetition(text.casefold().split()):
-        yield warn(WarningKind.REPETITION)
-    shorter, longer = sorted((len(answer.text), len(text)))
-    if not passage.is_markup and longer > shorter * MAX_LENGTH_RATIO + LENGTH_SLACK:
-        yield warn(WarningKind.LENGTH)
-    # Single words may be the same in two languages.
-    if answer.text.strip() == text.strip() and len(text.split()) > 2:
-        yield warn(WarningKind.UNTRANSLATED)
+    confidence = passage.bundle.manifest.confidence
+    for kind, span in doubts(
+        text,
+        _text_of(passage, unit),
+        length_ratio=confidence.length_ratio if confidence else None,
+        count_pieces=lambda words: list(map(len, passage.bundle.source_tokenizer.encode_ids(words))),
+        translated=[moved(span, -unit.span[0]) for span in outside(unit.span, unit.marks)],
+    ):
+        yield warn(kind, moved(span, unit.span[0]))
+
+
+def _text_of(passage: Passage, unit: Unit) -> str:
+    """A unit's best translation, without tags."""
+    text = unit.answers[0].text
+    return html.unescape(_TAG.sub("", text)) if passage.is_markup else text
 
 
 def _is_marked(unit: Unit, span: Span) -> bool:
     start, end = moved(span, unit.span[0])
     return any(mark.span[0] < end and start < mark.span[1] for mark in unit.marks)
-
-
-def _has_repetition(words: Sequence[str]) -> bool:
-    """Whether one to four words come several times in a row."""
-    if len(set(words)) > len(words) - MIN_REPETITIONS + 1:
-        return False
-    return any(_repeats(words, size) for size in range(1, _MAX_REPEATED_WORDS + 1))
-
-
-def _repeats(words: Sequence[str], size: int) -> bool:
-    """Whether there is a stretch long enough in which each word is the one so many before it."""
-    length = 0
-    for word, earlier in zip(words[size:], words, strict=False):
-        length = length + 1 if word == earlier else 0
-        if length >= (MIN_REPETITIONS - 1) * size:
-            return True
-    return False
