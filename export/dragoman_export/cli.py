@@ -54,8 +54,9 @@ def export(
     """Turn a checkpoint into a bundle that can be served, or several into one of an ensemble.
 
     The graphs must decode as PyTorch does, or nothing is written. The members of an ensemble are of any
-    families, with one vocabulary; the recipe of the first has the decoding and what the card says. Models
-    that others trained come by `dragoman get`.
+    families, with one vocabulary; the recipe of the first has the decoding and what the card says. The
+    confidence of translations is fitted to its validation set. Models that others trained come by `dragoman
+    get`.
 
     \b
     Examples:
@@ -69,6 +70,7 @@ def export(
     def make(report: Callable[[str], None]) -> "Bundle":
         import torch
 
+        from dragoman_export.confidence import calibrated
         from dragoman_export.corpus import corpus_for_export, learns_shortlist
         from dragoman_export.exporter import export_bundle
         from dragoman_export.memory import WITH_PYTORCH, check_memory
@@ -90,7 +92,7 @@ def export(
             has_check_text=check_text is not None,
             report=report,
         )
-        return export_bundle(
+        bundle = export_bundle(
             members,
             out,
             name=out.parent.name,
@@ -104,6 +106,7 @@ def export(
             shortlist_aligner=shortlist.shortlist_aligner,
             report=report,
         )
+        return calibrated(bundle, members[0], recipe_folder, report)
 
     request.run(make)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from dragoman_bundle import Tokenizer, open_bundle
+from dragoman_bundle.confidence import Evidence
 from dragoman_bundle.manifest import FORMAT_VERSION, MANIFEST_FILE
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
 
@@ -138,6 +139,30 @@ def test_export_learns_a_shortlist_from_the_training_corpus(
     # What it stands beside and itself, as both sides share a vocabulary; nothing of other sentences.
     assert pieces >= {"E", "F", "e", "</s>"}
     assert not pieces & {"A", "B", "C", "D"}
+
+
+@pytest.mark.parametrize(("num_pairs", "told"), [(0, "val.de"), (99, "99 sentences"), (120, None)])
+def test_export_calibrates_the_confidence_on_the_validation_set(
+    luong_file: Path, recipe_folder: Path, tmp_path: Path, num_pairs: int, told: str | None
+) -> None:
+    out = tmp_path / "models" / "de-en" / "1"
+    if num_pairs:
+        (recipe_folder / "val.de").write_text("ab cd\n" * num_pairs)
+        (recipe_folder / "val.en").write_text("BA DC\n" * num_pairs)
+    options = ["--precisions", "fp32", "--recipe-folder", recipe_folder, "--no-shortlist"]
+    code, output = call(export, luong_file, "--out", out, *options)
+    assert code == 0, output
+    confidence = open_bundle(out).manifest.confidence
+    if told is None:
+        assert confidence is not None
+        assert (confidence.sentences, confidence.length_ratio) == (120, 1)
+        # The toy says nothing right.
+        usual = Evidence(log_probability=-1, shortness=0, repetition=0)
+        assert confidence.probability(usual) < 0.05
+    else:
+        assert confidence is None
+        (line,) = [line for line in output.splitlines() if line.startswith("no confidence: ")]
+        assert told in line
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus, CorpusError, spread
-from dragoman_training.data.files import parts_of
+from dragoman_training.data.files import parts_of, read_corpus
 from dragoman_training.data.survey import fingerprint_of, read_sample, survey
 
 RECIPE_FOLDER = Path("training/recipes")
@@ -53,6 +53,15 @@ def read_training_corpus(
     if count > max_pairs:
         report(f"learning from {max_pairs:,} of {count:,} training pairs, evenly spread")
     return sample
+
+
+def read_validation_pairs(checkpoint: Checkpoint, folder: Path | None = None, *, max_pairs: int) -> Corpus:
+    """At most so many of the validation pairs, evenly spread, from where `read_training_corpus` looks.
+
+    Raises CorpusError where they can't be read.
+    """
+    data = checkpoint.recipe.data
+    return spread(read_corpus(data, "valid", folder or _remembered_folder(checkpoint)[0]), max_pairs)
 
 
 def _sample(
