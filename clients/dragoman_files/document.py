@@ -13,6 +13,7 @@ from typing import BinaryIO
 from dragoman_files.encodings import Codec, decode
 from dragoman_files.format import (
     TEXT_BYTES,
+    Details,
     FileError,
     Format,
     FormatName,
@@ -153,7 +154,7 @@ def _write(
     codec: Codec,
     unchanged: str | None,
     translation: str | None,
-    truncated: bool,
+    details: Details,
 ) -> bytes:
     """`unchanged` is a translation that leaves what stands there, to the byte."""
     is_original = translation is None or translation == unchanged

@@ -15,6 +15,11 @@ class UnitError(ValueError):
     """A unit of a file holds no text to translate, or can't hold its translation. The others can."""
 
 
+Details = Mapping[str, bool | float]
+"""What is known of a translation beside its text, by name: "truncated", where it lacks an end, and
+"confidence". JSON lines have them beside it."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unit:
     """One text of a file: a line, a cell, a paragraph."""
@@ -32,9 +37,9 @@ class Unit:
     """Why there is no text."""
     location: Mapping[str, int | str]
     """Where it stands in the input, for the record of what failed."""
-    write: Callable[[str | None, bool], bytes]
+    write: Callable[[str | None, Details], bytes]
     """The output's bytes from the end of the unit before to the end of this one, by the translation, None
-    where there is none, and whether that lacks an end: the text's was dropped, or its own limit was reached.
+    where there is none, and what is known of that.
 
     Raises UnitError for a translation that can't stand there; never for None."""
 

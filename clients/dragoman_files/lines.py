@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from dragoman_files.encodings import Codec, codec_of
 from dragoman_files.format import (
+    Details,
     FileError,
     Format,
     FormatName,
@@ -30,11 +31,8 @@ class LineFormat(Protocol):
     def read(self, content: bytes) -> str:
         """The text of a line, in UTF-8. Raises UnitError where it holds none."""
 
-    def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
-        """The output's line for an input line and its translation, None where it failed. No line ending.
-
-        `truncated` says that the translation lacks an end: the text's was dropped, or its own limit reached.
-        """
+    def write(self, content: bytes, translation: str | None, details: Details) -> bytes:
+        """The output's line for an input line and its translation, None where it failed. No line ending."""
 
 
 def parse_line(raw: bytes, format_: LineFormat, *, number: int, position: int) -> Unit:
@@ -57,9 +55,9 @@ def parse_line(raw: bytes, format_: LineFormat, *, number: int, position: int) -
 
 
 def _write(
-    format_: LineFormat, content: bytes, ending: bytes, translation: str | None, truncated: bool
+    format_: LineFormat, content: bytes, ending: bytes, translation: str | None, details: Details
 ) -> bytes:
-    return format_.write(content, translation, truncated=truncated) + ending
+    return format_.write(content, translation, details) + ending
 
 
 def raw_lines(source: Input, codec: Codec | None) -> Iterator[bytes]:
@@ -94,9 +92,9 @@ def transcoded(unit: Unit, codec: Codec | None) -> Unit:
     if codec is None:
         return unit
 
-    def write(translation: str | None, truncated: bool) -> bytes:
+    def write(translation: str | None, details: Details) -> bytes:
         mark = codec.mark if unit.number == 1 else b""
-        return mark + codec.encode(unit.write(translation, truncated).decode())
+        return mark + codec.encode(unit.write(translation, details).decode())
 
     return replace(unit, write=write)
 
@@ -164,14 +162,15 @@ class TextLines:
         except UnicodeDecodeError as error:
             raise UnitError(f"not UTF-8: byte {error.start} is 0x{content[error.start]:02x}") from None
 
-    def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
+    def write(self, content: bytes, translation: str | None, details: Details) -> bytes:
         """A line break within a translation would be a line too many."""
         return (translation or "").replace("\n", " ").encode()
 
 
 _RANGES = "protected_ranges"
-_TRUNCATED = "translation_truncated"
+_DETAILS = {name: f"translation_{name}" for name in ("truncated", "confidence")}
 """A bare "truncated" is the callers' own: posts of social networks have one next to their "text"."""
+_RESULTS = ("translation", *_DETAILS.values())
 
 
 class _Paragraph(TextLines):
@@ -181,7 +180,7 @@ class _Paragraph(TextLines):
         """Raises UnitError for bytes that are not UTF-8."""
         return join_lines(super().read(content))
 
-    def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
+    def write(self, content: bytes, translation: str | None, details: Details) -> bytes:
         """The lines that were not joined are lines of the translation, too."""
         return (translation or "").encode()
 
@@ -192,8 +191,9 @@ class JsonLines:
     The text may be under another key. "protected_ranges" next to it are ranges of it, pairs [start, end]
     of code points, that stay as they are.
 
-    A translation that lacks an end has a "translation_truncated" of true next to it. An object that has one
-    of both already fails, and one with a "translation" stays what it is.
+    What is known of a translation stands next to it, as a "translation_truncated" of true and a
+    "translation_confidence". An object that has one of these already fails, and one with a "translation"
+    stays what it is.
     """
 
     def __init__(self, key: str = "text", *, join: bool = False) -> None:
@@ -205,7 +205,7 @@ class JsonLines:
         if not content.strip():
             return ""
         document = _parse(content)
-        for name in ("translation", _TRUNCATED):
+        for name in _RESULTS:
             if name in document:
                 raise UnitError(f'the object has a "{name}" already; remove or rename it')
         text = document.get(self._key)
@@ -218,7 +218,7 @@ class JsonLines:
         text = _protected(text, document.get(_RANGES))
         return _joined(text) if self._join else text
 
-    def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
+    def write(self, content: bytes, translation: str | None, details: Details) -> bytes:
         """A blank line stays blank."""
         if not content.strip():
             return content
@@ -228,7 +228,10 @@ class JsonLines:
             document = {}
         if "translation" in document:
             return content
-        added = {"translation": translation} | ({_TRUNCATED: True} if truncated else {})
+        added = {
+            "translation": translation,
+            **{_DETAILS[name]: value for name, value in details.items()},
+        }
         appended = json.dumps(added, ensure_ascii=False).encode()
         if not document:
             return appended
@@ -286,9 +289,9 @@ def _parse(content: bytes) -> dict[str, Any]:
 def json_lines(name: FormatName, options: FormatOptions) -> Format:
     """Raises FileError for a key that can't be the text's."""
     keys = options.keys or ("text",)
-    if len(keys) > 1 or keys[0] in ("translation", _TRUNCATED):
+    if len(keys) > 1 or keys[0] in _RESULTS:
         raise FileError(
-            f'the text of JSON lines is under one key, and neither "translation" nor "{_TRUNCATED}"; '
+            f"the text of JSON lines is under one key, and none of {', '.join(_RESULTS)}; "
             f"--key gave {', '.join(keys)}"
         )
     return lines_format(name, JsonLines(keys[0], join=bool(options.join_lines)), options)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman_files.encodings import Codec
-from dragoman_files.format import FileError, Format, FormatName, FormatOptions, Input, Unit
+from dragoman_files.format import Details, FileError, Format, FormatName, FormatOptions, Input, Unit
 from dragoman_files.lines import codec_of_lines, raw_lines, transcoded
 from dragoman_files.texts import has_letters, join_lines
 
@@ -190,7 +190,7 @@ class _Table:
             yield unit("", last, lambda translation: "")
 
 
-def _write(before: str, write: Write, translation: str | None, truncated: bool) -> bytes:
+def _write(before: str, write: Write, translation: str | None, details: Details) -> bytes:
     return (before + write(translation)).encode()
 
 

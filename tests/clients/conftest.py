@@ -30,6 +30,7 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
     """Translates to upper case. A text `!CODE rest` fails with that status in a stream; any `!`, a call.
 
     Of HTML, in a stream, the text alone is translated.
+    One that ends in "sure 0.5" has that confidence.
     One without a letter comes back without a hypothesis. One with "truncated" has lost its end, the
     translation of one with "limited" ended at its limit.
     """
@@ -205,6 +206,7 @@ def translate(text: str, wanted: int = 1, return_alignments: bool = False) -> pb
         )
         for rank in range(wanted)
     ]
+    confidence = float(text.rpartition("sure ")[2]) if "sure " in text else None
     timings = pb.Timings(decode=duration_pb2.Duration(nanos=250_000_000))
     return pb.Translation(
         text=text.upper(),
@@ -214,6 +216,7 @@ def translate(text: str, wanted: int = 1, return_alignments: bool = False) -> pb
         source_tokens=3,
         target_tokens=4,
         timings=timings,
+        confidence=confidence,
     )
 
 

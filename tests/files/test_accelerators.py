@@ -19,7 +19,7 @@ def through(name: FormatName, content: str, translation: str) -> tuple[list[str]
     """The texts of a file, and the file with this translation of each."""
     stream = io.BytesIO(content.encode())
     units = list(open_format(name, FormatOptions()).units(Input(name="x", stream=stream, position=lambda: 0)))
-    written = b"".join(unit.write(translation if unit.text else None, False) for unit in units)
+    written = b"".join(unit.write(translation if unit.text else None, {}) for unit in units)
     return [unit.text for unit in units], written.decode()
 
 

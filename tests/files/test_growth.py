@@ -268,9 +268,9 @@ def read_and_write(name: str, content: bytes) -> None:
             Input(name=f"a.{name}", stream=stream, position=stream.tell)
         ):
             try:
-                unit.write(unit.text + "b", False)
+                unit.write(unit.text + "b", {})
             except UnitError:
-                unit.write(None, False)
+                unit.write(None, {})
 
 
 def check_growth(key: str) -> None:

@@ -80,7 +80,7 @@ def pack(name: str, content: bytes, translate) -> bytes:
     units = form.units(Input(name=f"a.{name}", stream=stream, position=stream.tell))
     packed = io.BytesIO()
     form.package(stream).pack(
-        io.BytesIO(b"".join(unit.write(translate(unit.text), False) for unit in units)), packed
+        io.BytesIO(b"".join(unit.write(translate(unit.text), {}) for unit in units)), packed
     )
     return packed.getvalue()
 

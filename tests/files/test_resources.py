@@ -263,7 +263,7 @@ def test_whatever_a_translation_is_it_is_the_value(style, text):
     )
     stream = io.BytesIO(given.encode())
     units = open_format("yaml", FormatOptions()).units(Input(name="a", stream=stream, position=stream.tell))
-    written = b"".join(unit.write(text, False) for unit in units)
+    written = b"".join(unit.write(text, {}) for unit in units)
     found = yaml.safe_load(written)["a"]
     assert found["b"].strip() == text.strip()
     assert "\n" in style or found["c"] == [text]

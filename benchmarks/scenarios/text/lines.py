@@ -308,7 +308,7 @@ def translate_in(name: str, system: BundleSystem, texts: Sequence[str]) -> list[
         answers = list(map(html.unescape, answers))
     warned = [bool(each.warnings) for each in found]
     if name == "po":
-        written = b"".join(unit.write(answer, False) for unit, answer in zip(units, answers, strict=True))
+        written = b"".join(unit.write(answer, {}) for unit, answer in zip(units, answers, strict=True))
         entries = {entry.msgid: entry.msgstr for entry in polib.pofile(written.decode())}
         is_warned = dict(zip(sent, warned, strict=True))
         return [(entries[text] or text, is_warned.get(text, False)) for text in texts]

@@ -158,7 +158,8 @@ def translate_file(
 
     A translation lacks its end where a sentence was too long and truncated, or where the limit of output
     tokens was reached. Such texts are counted at the end, and in JSON lines have a "translation_truncated" of
-    true.
+    true. Of a calibrated model the average confidence is told at the end, with the texts that have the
+    least; JSON lines have a "translation_confidence".
 
     \b
       dragoman translate-file --from de --to en corpus.de corpus.en
@@ -209,6 +210,10 @@ def translate_file(
         click.echo(message, err=True)
     if summary.limited:
         click.echo(f"of {summary.limited} the translation ended at the limit of output tokens", err=True)
+    if summary.confidence is not None:
+        doubtful = ", ".join(f"{number} ({confidence:.2f})" for number, confidence in summary.doubtful)
+        message = f"confidence {summary.confidence:.2f} on average; least sure of {job.noun} {doubtful}"
+        click.echo(message, err=True)
     if summary.failed:
         raise click.exceptions.Exit(3)
 

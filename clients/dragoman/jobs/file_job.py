@@ -13,10 +13,10 @@ that goes on cuts both back to the last checkpoint, skips the units that it coun
 import itertools
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from dragoman.arguments import MAX_DETECTION_CHARACTERS
 from dragoman.auto_source import AUTO, language_of_all
@@ -28,10 +28,13 @@ from dragoman.jobs.output import SUFFIXES, Output, sibling
 from dragoman.jobs.source import Source
 from dragoman.jobs.streams import Streams, model_of
 from dragoman.settings import Settings
-from dragoman.translation import StreamResult
+from dragoman.translation import StreamResult, Translation
 from dragoman_files.content import check_is_text, check_is_utf8, check_looks_like_lines
-from dragoman_files.format import FormatName, FormatOptions, Unit, UnitError
+from dragoman_files.format import Details, FormatName, FormatOptions, Unit, UnitError
 from dragoman_files.opening import input_format, open_format, output_format
+
+NUM_DOUBTFUL = 10
+_CONFIDENCE_DIGITS = 4
 
 
 class Observer(Protocol):
@@ -62,8 +65,12 @@ class Summary:
     """Units with a sentence whose end was dropped, because it was too long for the model."""
     limited: int
     """Units whose translation ended at the limit of output tokens."""
+    confidence: float | None
+    """The mean confidence of the units' translations, where there is any."""
+    doubtful: Sequence[tuple[int, float]]
+    """Numbers of the units with the least, lowest first, each with its confidence; at most NUM_DOUBTFUL."""
     errors: Path | None
-    """The record of these, where there are any."""
+    """The record of failed units, where there are any."""
 
 
 class FileJob:
@@ -152,6 +159,8 @@ class FileJob:
             failed=checkpoint.failed,
             truncated=checkpoint.truncated,
             limited=checkpoint.limited,
+            confidence=checkpoint.confidence / checkpoint.rated if checkpoint.rated else None,
+            doubtful=[(int(number), confidence) for confidence, number in checkpoint.doubtful],
             errors=errors,
         )
 
@@ -277,6 +286,7 @@ class FileJob:
                     failed=checkpoint.failed + bool(error),
                     truncated=checkpoint.truncated + (translation is not None and translation.truncated),
                     limited=checkpoint.limited + (translation is not None and translation.limited),
+                    **_rated(checkpoint, result),
                     output_bytes=checkpoint.output_bytes + len(written),
                     errors_bytes=checkpoint.errors_bytes + len(error),
                     model=checkpoint.model or model,
@@ -297,11 +307,32 @@ class FileJob:
         reason: Exception | None = result.error
         if translation is not None and unit.error is None:
             try:
-                return unit.write(translation.text, translation.truncated or translation.limited), b""
+                return unit.write(translation.text, _details(translation)), b""
             except UnitError as error:
                 reason = error
         record = {**unit.location, **asdict(failure_of(unit, reason))}
-        return unit.write(None, False), json.dumps(record, ensure_ascii=False).encode() + b"\n"
+        return unit.write(None, {}), json.dumps(record, ensure_ascii=False).encode() + b"\n"
+
+
+def _details(translation: Translation) -> Details:
+    details: dict[str, bool | float] = {}
+    if translation.truncated or translation.limited:
+        details["truncated"] = True
+    if translation.confidence is not None:
+        details["confidence"] = round(translation.confidence, _CONFIDENCE_DIGITS)
+    return details
+
+
+def _rated(checkpoint: Checkpoint, result: StreamResult[Unit]) -> dict[str, Any]:
+    """The checkpoint's fields of confidence behind one more result."""
+    if result.translation is None or (confidence := result.translation.confidence) is None:
+        return {}
+    rated = [round(confidence, _CONFIDENCE_DIGITS), result.id.number]
+    return {
+        "rated": checkpoint.rated + 1,
+        "confidence": checkpoint.confidence + confidence,
+        "doubtful": sorted([*checkpoint.doubtful, rated], key=tuple)[:NUM_DOUBTFUL],
+    }
 
 
 def _exists(output: Path) -> str:

@@ -3,7 +3,7 @@
 import errno
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +24,12 @@ class Checkpoint:
     """Units with a sentence whose end was dropped, because it was too long."""
     limited: int = 0
     """Units whose translation ended at the limit of output tokens."""
+    rated: int = 0
+    """Units whose translation came with a confidence."""
+    confidence: float = 0.0
+    """The sum of these."""
+    doubtful: Sequence[Sequence[float]] = ()
+    """The least of these, lowest first, each with its unit's number."""
     output_bytes: int = 0
     """Length of the output for these units."""
     errors_bytes: int = 0
@@ -35,10 +41,12 @@ class Checkpoint:
 
     def __post_init__(self) -> None:
         """Raises ValueError for what no job can have saved."""
-        counts = (self.lines, self.failed, self.truncated, self.limited, self.output_bytes, self.errors_bytes)
+        kinds = (self.failed, self.truncated, self.limited, self.rated)
+        counts = (self.lines, self.output_bytes, self.errors_bytes, *kinds)
         is_sound = all(type(count) is int and count >= 0 for count in counts)
+        is_sound = is_sound and all(0 <= confidence <= 1 <= number for confidence, number in self.doubtful)
         is_sound = is_sound and type(self.complete) is bool and isinstance(self.model, str | None)
-        if not is_sound or max(self.failed, self.truncated, self.limited) > self.lines:
+        if not is_sound or max(kinds) > self.lines:
             raise ValueError(f"no checkpoint: {self}")
 
     @property

@@ -161,6 +161,28 @@ def test_lines_whose_translation_lacks_an_end_are_counted_and_marked(client, ser
     assert lines[1] == {"text": "truncated", "translation": "TRUNCATED", "translation_truncated": True}
 
 
+def test_the_least_sure_are_told_over_all_runs_and_each_has_its_confidence(client, server, tmp_path):
+    source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    shares = [0.9, 0.25, None, 0.5, 0.0, *(round(0.75 + number / 100, 2) for number in range(20))]
+    texts = ["a" if share is None else f"sure {share:.2f}" for share in shares]
+    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    server.servicer.disconnects.append(3)
+    with pytest.raises(UnavailableError):
+        run(client, source, output, patience_seconds=0)
+    summary = run(client, source, output)
+    assert summary.doubtful[:4] == [(5, 0.0), (2, 0.25), (4, 0.5), (6, 0.75)]
+    assert len(summary.doubtful) == 10
+    rated = [share for share in shares if share is not None]
+    assert summary.confidence == pytest.approx(sum(rated) / len(rated))
+    lines = [json.loads(line) for line in output.read_text().splitlines()]
+    assert [line.get("translation_confidence") for line in lines] == shares
+    source.write_text('{"text": "a"}\n')
+    summary = run(client, source, tmp_path / "none.jsonl")
+    assert (summary.confidence, summary.doubtful) == (None, [])
+    source.write_text('{"text": "a", "translation_confidence": 0.5}\n')
+    assert run(client, source, tmp_path / "bad.jsonl").failed == 1
+
+
 def test_compressed_files_are_read_and_written(client, tmp_path):
     source, output = tmp_path / "in.txt.gz", tmp_path / "out.txt.gz"
     source.write_bytes(gzip.compress(b"a\n" * 500) + gzip.compress(b"b\n"))

@@ -70,9 +70,9 @@ class FileTexts:
         for unit, translation in zip(self.units, translations, strict=True):
             check()
             try:
-                parts.write(unit.write(translation, False))
+                parts.write(unit.write(translation, {}))
             except UnitError:
-                parts.write(unit.write(None, False))
+                parts.write(unit.write(None, {}))
         if is_compressed(PurePath(self.name)):
             return gzip.compress(parts.getvalue(), mtime=0)
         if self.package is None:
