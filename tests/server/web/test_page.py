@@ -292,6 +292,22 @@ def test_another_translation_is_taken_by_pointer_or_key(page: Page) -> None:
     assert page.focused() == ("button", " ".join(others[1].split()))
 
 
+def test_sentences_that_the_model_is_unsure_of_are_underlined_and_told_with_the_reason(page: Page) -> None:
+    page.type("Guten Morgen. Verfahrensrechtliche Quasinormen bedingen Abschreibungsdifferenzen!")
+    page.wait(lambda: page.text("#translation").startswith("Good morning. "))
+    unsure = "".join(each.get_attribute("textContent") for each in page.all("#translation .is-unsure"))
+    assert page.text("#translation") == f"Good morning. {unsure}"
+    (told,) = [item for item in page.texts("#warning-list li") if "likely to be translated well" in item]
+    assert re.search(r"^Verfahrensrechtliche .*! Only [1-4]?[0-9]% likely", told)
+    # It is told of the best translation alone.
+    page.all("#alternative-list button")[0].click()
+    assert not page.all("#translation .is-unsure")
+    page.type("Guten Morgen.")
+    page.wait(lambda: page.text("#translation") == "Good morning.")
+    assert not page.all(".is-unsure")
+    assert page.complaints() == []
+
+
 def test_a_number_is_no_end_of_a_sentence(page: Page) -> None:
     page.type(
         "Ich habe am 3. März 2024 genau 1.234,56 € bezahlt. Die Rechnung Nr. 4711 ist da.\n\nWo ist er?"

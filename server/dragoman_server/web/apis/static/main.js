@@ -16,6 +16,7 @@ import { clearMarks, showWords } from "./words.js";
 const PAUSE_MILLISECONDS = 300;
 const NUM_HYPOTHESES = 4;
 const SURE = 0.75;
+const USABLE = 0.5;
 
 let languages = new Languages([], "");
 let settings = { maxTextCharacters: Infinity };
@@ -25,9 +26,10 @@ let underWay = null;
 let detected = "";
 let turnedFrom = "";
 
-function showTexts(text, target, links, warnings, numSentences = 0) {
-  showWords(text, target, links, warnings);
-  showWarnings(text, warnings);
+function showTexts(text, target, links, warnings, numSentences = 0, confidences = []) {
+  const unsure = confidences.filter((each) => each.confidence < USABLE);
+  showWords(text, target, links, warnings, unsure);
+  showWarnings(text, warnings, unsure);
   showAttention(text, target, links, numSentences);
   for (const id of ["copy", "share"]) $(id).hidden = !target;
   document.body.classList.remove("is-old");
@@ -37,7 +39,10 @@ function showTexts(text, target, links, warnings, numSentences = 0) {
 /** Shows the first hypothesis as the translation, and the others to be taken in its place. */
 function showHypotheses(text, hypotheses, translation) {
   const [first, ...others] = hypotheses;
-  showTexts(text, first.text, first.alignments ?? [], translation.warnings, translation.sentences);
+  const { warnings, sentences, hypotheses: found, sentenceConfidences } = translation;
+  // They are of the best one.
+  const confidences = first === found[0] ? sentenceConfidences : [];
+  showTexts(text, first.text, first.alignments ?? [], warnings, sentences, confidences);
   const buttons = others.map((other, rank) => {
     const button = make("button", { type: "button", textContent: other.text });
     button.addEventListener("click", () => {

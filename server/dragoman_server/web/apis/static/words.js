@@ -40,10 +40,12 @@ export function pieces(text, links, side, cuts = []) {
   return made;
 }
 
-function write(side, text, isWarned, cuts = []) {
+function write(side, text, isWarned, cuts = [], unsure = []) {
   const nodes = pieces(text, links, side, cuts).map((piece) => {
     const node = make("span", { textContent: piece.text });
     node.classList.toggle("is-warned", isWarned(piece));
+    const isUnsure = unsure.some((each) => each.targetStart <= piece.start && piece.end <= each.targetEnd);
+    node.classList.toggle("is-unsure", isUnsure);
     if (piece.isWord) {
       node.classList.add("word");
       node.dataset.start = piece.start;
@@ -55,8 +57,8 @@ function write(side, text, isWarned, cuts = []) {
   sides[side].place().replaceChildren(...nodes);
 }
 
-/** Shows a translation, with the warnings' parts marked on both sides. */
-export function showWords(source, target, newLinks, warnings) {
+/** Shows a translation, with the warnings' parts marked on both sides, and its sentences that are unsure. */
+export function showWords(source, target, newLinks, warnings, unsure) {
   links = newLinks;
   sourceText = source;
   const touches = (start, end) => warnings.some((each) => each.start < end && start < each.end);
@@ -64,7 +66,8 @@ export function showWords(source, target, newLinks, warnings) {
   write("source", `${source}\n`, (piece) => touches(piece.start, piece.end), cuts);
   const warned = links.filter((link) => touches(link.sourceStart, link.sourceEnd)).map((link) => link.targetStart);
   const starts = new Set(warned);
-  write("target", target, (piece) => piece.isWord && starts.has(piece.start));
+  const bounds = unsure.flatMap((each) => [each.targetStart, each.targetEnd]);
+  write("target", target, (piece) => piece.isWord && starts.has(piece.start), bounds, unsure);
   const first = $("translation").querySelector(".word");
   if (first) first.tabIndex = 0;
   lightUp(null);
