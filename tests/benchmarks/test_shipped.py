@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from tests.shipped import shipped_bundle
 
+from benchmarks.scenarios.shipped.doubts import FAULTS
 from benchmarks.scenarios.shipped.judging import judge, read_strings, read_words
+from dragoman_server.text.judge.doubts import LIMITS
 
 ROOT = Path(__file__).parents[2]
 LISTS = ROOT / "benchmarks" / "scenarios" / "shipped"
@@ -33,6 +35,24 @@ def test_an_output_is_right_by_any_reference_and_a_full_stop_of_its_own_is_seen(
     assert list(strings) == ["Cancel", "Go!", "Save", "Mr."]
     row = judge("strings", strings, ["Stornieren", "Los!", "speichern.", "Herr."])
     assert row == {"texts": "strings", "count": 4, "right": 0.5, "loosely": 1.0, "stops": 0.25}
+
+
+def test_a_fault_is_seen_by_the_reference_whatever_is_warned_of() -> None:
+    # By kind: the source, a reference, an output that has the fault, and one that has not.
+    pairs = {
+        "omission": ("Ich gehe heute nach Hause.", "I am going home today.", "I go.", "Today I'm off home."),
+        "length": ("Ja, gern.", "Yes, please.", "Yes, please, yes, with pleasure.", "Yes, gladly."),
+        "repetition": ("Er ist da.", "He is there.", "He is he is he is he.", "He is here."),
+        "brackets": ("Er (Tom) ist da.", "He (Tom) is there.", "He Tom is there.", "Tom (he) is here."),
+        "name_missing": ("Ich sah Anna gern.", "I liked to see Anna.", "I liked her.", "I loved Anna."),
+        "untranslated": ("Er ist heute da.", "He is there.", "Er ist heute there.", "Er ist here."),
+    }
+    assert pairs.keys() == FAULTS.keys() == LIMITS.keys()
+    for kind, (source, reference, faulty, right) in pairs.items():
+        _, has_fault = FAULTS[kind]
+        assert has_fault(source, reference, faulty), kind
+        assert not has_fault(source, reference, right), kind
+        assert not has_fault(source, reference, reference), kind
 
 
 @pytest.mark.long
@@ -63,4 +83,11 @@ def test_bundles_are_measured_side_by_side(benchmark: Callable[..., Any], tmp_pa
         ("hard texts", 1),
     ] * 2
     assert all(row["right"] == 1 for row in ran.results["shares"] if row["texts"] == "hard texts")
+    rated = [(row["texts"], row["count"]) for row in ran.results["confidence"]]
+    assert rated == [("ud-pud", 1), ("tatoeba val", 1)] * 2
+    assert all(0 < row["confidence"] < 1 for row in ran.results["confidence"])
+    # Each line is translated as the reference has it.
+    assert {(row["false"], row["faulty"], row["hit"], row["told"]) for row in ran.results["warnings"]} == {
+        (0, 0, None, 0)
+    }
     assert len(mixed.read_text().splitlines()) == 6

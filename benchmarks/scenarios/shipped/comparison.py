@@ -12,12 +12,15 @@ from benchmarks.harness import BEAM, FILE, LIMIT, Found, option, scenario
 from benchmarks.machine import cpu_seconds
 from benchmarks.measuring import MeasurementError, say
 from benchmarks.report import Row, Table
+from benchmarks.scenarios.shipped.doubts import judge_confidence, judge_warnings
 from benchmarks.scenarios.shipped.judging import judge, mix, read_strings, read_words
 from benchmarks.scenarios.text.lines import read_hard_texts, translate
 from dragoman_server.offline.system import BundleSystem, open_bundle_system
 from dragoman_server.text.options import Protection
+from dragoman_server.text.translated import TranslatedText
 
 HERE = Path(__file__).parent
+NEWS, EVERYDAY = "ud-pud", "tatoeba val"
 NUM_TIMED = 100
 """Sentences that are translated one after the other to be timed."""
 
@@ -47,12 +50,15 @@ def command(
     limit: int | None,
     beam: int,
 ) -> Found:
-    """Measure how good models are at news, everyday sentences, words, interface strings and hard texts.
+    """Measure how good models are at news, everyday sentences, words, interface strings and hard texts; and
+    whether their confidence and warnings are right.
 
     The JSON says whose the outputs in the file of `--mixed` are.
     """
     scores: list[Row] = []
     shares: list[Row] = []
+    ratings: list[Row] = []
+    warnings: list[Row] = []
     outputs: dict[str, list[str]] = {}
     everyday: list[str] = []
     manifest = open_bundle(Path(bundles[0])).manifest
@@ -70,7 +76,19 @@ def command(
                 device="cpu",
                 precision="auto",
             ) as system:
-                scores += _scores(system, location, _corpora(data, source, target, limit))
+                corpora = _corpora(data, source, target, limit)
+                translated = {name: system.translate_texts(each.sources) for name, each in corpora.items()}
+                scores += _scores(system, location, corpora, translated)
+                for name, each in corpora.items():
+                    assert each.references is not None
+                    rating = judge_confidence(translated[name], each.references)
+                    ratings += [{"bundle": location, "texts": name, **rating}] if rating else []
+                if corpora.keys() >= {NEWS, EVERYDAY}:
+                    people = _corpora(data, source, target, None)[EVERYDAY]
+                    rows = judge_warnings(
+                        translated[NEWS], corpora[NEWS], people, open_bundle(Path(location))
+                    )
+                    warnings += [{"bundle": location, **row} for row in rows]
                 shares += _shares(system, location, source, target, data, strings, limit)
                 outputs[location] = system.translate(everyday)
     except ValueError as error:
@@ -109,6 +127,36 @@ def command(
             rows=shares,
         ),
     ]
+    tables += [
+        Table(
+            name="confidence",
+            title="Confidence, where a bundle has one",
+            columns=[
+                ("bundle", "bundle"),
+                ("texts", "texts"),
+                ("count", "sentences", ",d"),
+                ("good", "chrF of 50 or more", ".1%"),
+                ("confidence", "mean confidence", ".3f"),
+                ("auc", "AUC", ".3f"),
+                ("error", "expected calibration error", ".3f"),
+            ],
+            rows=ratings,
+        ),
+        Table(
+            name="warnings",
+            title="Warnings",
+            columns=[
+                ("bundle", "bundle"),
+                ("kind", "kind"),
+                ("false", "told of people's translations of tatoeba val", ".2%"),
+                ("fault", "outputs of ud-pud that have"),
+                ("faulty", "number", ",d"),
+                ("hit", "of them told", ".0%"),
+                ("told", "told at all", ",d"),
+            ],
+            rows=warnings,
+        ),
+    ]
     return Found(tables=tables, facts={"everyday": outputs, "mixed": keys})
 
 
@@ -116,9 +164,9 @@ def _corpora(data: Path, source: str, target: str, limit: int | None) -> dict[st
     """The test sets that there are, by name."""
     found: dict[str, Corpus] = {}
     for name, stem in (
-        ("ud-pud", "tests/ud-pud/pud"),
-        ("tatoeba val", f"tatoeba-{source}-{target}/val"),
-        ("tatoeba val", f"tatoeba-{target}-{source}/val"),
+        (NEWS, "tests/ud-pud/pud"),
+        (EVERYDAY, f"tatoeba-{source}-{target}/val"),
+        (EVERYDAY, f"tatoeba-{target}-{source}/val"),
     ):
         sides = data / f"{stem}.{source}", data / f"{stem}.{target}"
         if all(side.exists() for side in sides):
@@ -126,10 +174,15 @@ def _corpora(data: Path, source: str, target: str, limit: int | None) -> dict[st
     return found
 
 
-def _scores(system: BundleSystem, bundle: str, corpora: dict[str, Corpus]) -> list[Row]:
+def _scores(
+    system: BundleSystem,
+    bundle: str,
+    corpora: dict[str, Corpus],
+    translated: dict[str, list[TranslatedText]],
+) -> list[Row]:
     rows: list[Row] = []
     for name, corpus in corpora.items():
-        outputs = system.translate(corpus.sources)
+        outputs = [one.text for one in translated[name]]
         assert corpus.references is not None
         references = [list(corpus.references)]
         timed = corpus.sources[:NUM_TIMED]
