@@ -8,7 +8,6 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.metrics.series import MODEL_LABELS, Series
 
 SURPRISAL_BUCKETS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.3, 1.7, 2.2, 3.0,
@@ -18,10 +17,20 @@ RATIO_BUCKETS = (0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.4, 1.6, 2
 """Target tokens to a source token."""
 CONFIDENCE_BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 """Shares of a text that are likely to be good."""
-WARNING_KINDS = tuple(
-    kind.name.removeprefix("WARNING_KIND_").lower()
-    for kind in pb.WarningKind.DESCRIPTOR.values
-    if kind.number
+WARNING_KINDS = (
+    "unknown_tokens",
+    "span_put_back",
+    "span_missing",
+    "number_put_back",
+    "number_missing",
+    "repetition",
+    "output_limit",
+    "length",
+    "untranslated",
+    "foreign_script",
+    "omission",
+    "brackets",
+    "name_missing",
 )
 """The kinds of warnings, of which each model has a series from its loading on."""
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 from unicodedata import combining, normalize
 
-from dragoman_bundle.confidence import words_of
+from dragoman_bundle.confidence import num_repeated, words_of
 
 from dragoman_server.text.mapped import Span
 from dragoman_server.text.translated import WarningKind
@@ -25,6 +25,7 @@ Doubt = tuple[WarningKind, Span]
 LIMITS: dict[str, dict[str, Any]] = tomllib.loads(
     files(__package__).joinpath("doubts.toml").read_text(encoding="utf-8")
 )
+_PAIR = re.compile(f"[{re.escape(LIMITS['brackets']['pairs'] + LIMITS['brackets']['quotes'])}]")
 _RUN = re.compile(r"\S+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
@@ -67,6 +68,8 @@ def _lengths(source: str, translation: str, length_ratio: float | None) -> Itera
 
 
 def _repeats(source: str, translation: str) -> bool:
+    if not num_repeated(words_of(translation)):
+        return False
     size = LIMITS["repetition"]["words"]
 
     def most_often(text: str) -> int:
@@ -83,6 +86,8 @@ def _repeats(source: str, translation: str) -> bool:
 
 
 def _lacks_pairs(source: str, translation: str) -> bool:
+    if not (_PAIR.search(source) or _PAIR.search(translation)):
+        return False
     pairs, quotes = LIMITS["brackets"]["pairs"], LIMITS["brackets"]["quotes"]
     if any(source.count(bracket) != translation.count(bracket) for bracket in pairs):
         return True
@@ -128,9 +133,9 @@ def _copied(source: str, translation: str, spans: Sequence[Span]) -> Iterator[Sp
     """The longest runs of words that stand in the translation, too."""
     size, num_small = LIMITS["untranslated"]["words"], LIMITS["untranslated"]["small_words"]
     written = translation.split()
-    runs = {tuple(written[start : start + size]) for start in range(len(written) - size + 1)}
-    if not runs:
+    if len(set(written).intersection(source.split())) < num_small:
         return
+    runs = {tuple(written[start : start + size]) for start in range(len(written) - size + 1)}
     for span in spans:
         words = list(_RUN.finditer(source, *span))
         start = 0
