@@ -11,6 +11,7 @@ from mimetypes import types_map
 
 import pytest
 from dragoman_bundle import Bundle
+from dragoman_bundle.confidence import Confidence
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.growth import assert_linear
@@ -450,15 +451,28 @@ def test_the_seconds_of_a_text_are_those_of_all_times_that_the_model_was_asked(
 
 
 @pytest.mark.parametrize(
-    ("answer", "kinds"),
+    ("length_ratio", "answer", "kinds"),
     [
-        ("gut gut gut gut", ["repetition"]),
+        (None, "gut gut gut gut", ["repetition"]),
         # Three times as many characters and twenty more.
-        ("it was good and it will never be as bad as before.", []),
-        ("it was good and it will never be as bad as before..", ["length"]),
+        (None, "it was good and it will never be as bad as before.", []),
+        (None, "it was good and it will never be as bad as before..", ["length"]),
+        # Twice as many as are usual, and ten more.
+        (1.5, "it was good and will never be as bad as.", []),
+        (1.5, "it was good and will never be as bad as..", ["length"]),
+        # 65% of them, and three less: 3.5 characters.
+        (1.0, "it i", []),
+        (1.0, "it.", ["omission"]),
     ],
 )
-def test_what_a_search_does_wrong_is_told(bundle: Bundle, answer: str, kinds: list[str]) -> None:
+def test_what_a_search_does_wrong_is_told(
+    bundle: Bundle, length_ratio: float | None, answer: str, kinds: list[str]
+) -> None:
+    confidence = None
+    if length_ratio is not None:
+        numbers = dict.fromkeys(("intercept", "log_probability", "shortness", "repetition"), 0.0)
+        confidence = Confidence(**numbers, length_ratio=length_ratio, sentences=500)
+    bundle = replace(bundle, manifest=replace(bundle.manifest, confidence=confidence))
     found = translated("Es ist da.", bundle, OPTIONS, lambda _: answer)
     assert [(each.kind.value, each.span) for each in found.warnings] == [(kind, (0, 10)) for kind in kinds]
 
