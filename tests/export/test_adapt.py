@@ -84,10 +84,10 @@ def test_it_learns_ones_own_text_and_says_what_it_gained(
     progress = load_checkpoint(out / "last.safetensors").progress
     perplexities = [each["perplexity"] for each in progress["validations"]]
     assert min(perplexities) < perplexities[0] / 2
-    # What is held out is not trained on.
-    assert not set((out / "valid.source").read_text().split()) - set(pairs[0].read_text().split())
-    assert len((out / "valid.source").read_text().split()) == 40
-    assert len((out / "train.source").read_text().split()) == 360
+    # What is held out is not trained on, however often it stands in the text.
+    valid, train = ((out / f"{split}.source").read_text().split() for split in ("valid", "train"))
+    assert len(valid) == 40
+    assert train == [word for word in pairs[0].read_text().split() if word not in valid]
 
 
 def test_too_few_pairs_are_refused(tokenizer: Tokenizer, tmp_path: Path, pairs: tuple[Path, Path]) -> None:
