@@ -5,6 +5,7 @@ Spans count code points of the cleaned text. Pure.
 
 import enum
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -53,6 +54,8 @@ class Kind(enum.Enum):
     """A glossary says what it is translated by."""
     REFERENCE = "reference"
     """A number with letters: of a product, an account, a room, or "CO₂" and "m²"."""
+    RAISED = "raised"
+    """A number that markup raises or lowers, with its tags, such as a footnote's: part of no formula."""
     NUMBER = "number"
     UNKNOWN = "unknown"
     """The model has no tokens for it, or it is of another script than the language."""
@@ -68,6 +71,7 @@ _HOW = {
     Kind.NUMBER: How.CHECK,
     Kind.EMOJI: How.INSERT,
     Kind.ENTITY: How.INSERT,
+    Kind.RAISED: How.INSERT,
     Kind.TAG: How.INSERT,
     Kind.ELEMENT: How.WRAP,
 }
@@ -154,20 +158,37 @@ def within(marks: Sequence[Mark], span: Span) -> tuple[Mark, ...]:
     return tuple(marks[first:last])
 
 
-def outside(span: Span, marks: Iterable[Mark]) -> Iterator[Span]:
-    """The ranges of a span that no mark covers, and that are not empty; `marks` are in order."""
-    start, end = span
+def beginning_outside(others: Sequence[Mark], marks: Sequence[Mark]) -> Sequence[Mark]:
+    """The marks that begin in none of the others; both are in order."""
+    if not others or not marks:
+        return marks
+    remaining = deque(others)
+    found = []
     for mark in marks:
-        if start < mark.span[0]:
-            yield start, mark.span[0]
-        start = max(start, mark.span[1])
+        while remaining and remaining[0].span[1] <= mark.span[0]:
+            remaining.popleft()
+        if not remaining or mark.span[0] < remaining[0].span[0]:
+            found.append(mark)
+    return found
+
+
+def outside(span: Span, others: Iterable[Span]) -> Iterator[Span]:
+    """The ranges of a span that none of the others covers or cuts, and that are not empty; they are in
+    order."""
+    start, end = span
+    for first, last in others:
+        if start < first:
+            yield start, first
+        start = max(start, last)
     if start < end:
         yield start, end
 
 
 def text_outside(text: str, span: Span, marks: Sequence[Mark]) -> str:
     """The parts of a span's text that are in none of the marks, which are in order."""
-    return " ".join(text[start:end] for start, end in outside(span, within(marks, span)))
+    return " ".join(
+        text[start:end] for start, end in outside(span, (mark.span for mark in within(marks, span)))
+    )
 
 
 def trimmed(text: str, span: Span, marks: Iterable[Mark]) -> Span | None:

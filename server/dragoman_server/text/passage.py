@@ -13,11 +13,12 @@ from functools import cached_property
 
 from dragoman_bundle import Bundle
 
-from dragoman_server.engine.request import FinishReason, SearchOptions, Sentence
+from dragoman_server.engine.request import FinishReason, SearchOptions, Sentence, SentenceResult
 from dragoman_server.text.ask.seams import Seams
 from dragoman_server.text.mapped import Mapped, Span
 from dragoman_server.text.marks import How, Kind, Mark, within
 from dragoman_server.text.options import TextFormat, TranslationOptions
+from dragoman_server.text.read.attributes import Attributes
 from dragoman_server.text.translated import Alignment, TranslationWarning
 from dragoman_server.wanted import Wanted
 
@@ -70,6 +71,8 @@ class Attempt:
     """The texts before, between and behind the pieces."""
     seams: Seams | None = None
     """The spaces and punctuation that belong between these and those, where the languages differ in them."""
+    contents: "tuple[tuple[Mark, Attempt], ...]" = ()
+    """The elements that are masked, and how what they hold is translated: its pieces are behind the first."""
 
     @property
     def has_sentences(self) -> bool:
@@ -108,8 +111,10 @@ class Unit:
     attempt: Attempt = Attempt(stage=Stage.FIRST, pieces=())
     answers: tuple[Answer, ...] = ()
     """Best first; once there are any, the unit is done."""
-    lost_numbers: tuple[Span, ...] = ()
-    """The numbers that an answer lacked."""
+    lost: tuple[Mark, ...] = ()
+    """The numbers that an answer lacked, and the elements that were around no word of one."""
+    first: tuple[Piece, Sequence[SentenceResult]] | None = None
+    """What was shown first, and the results, where they lacked elements."""
     seconds: Seconds = (0.0, 0.0, 0.0)
     """The seconds of all its attempts."""
 
@@ -121,7 +126,7 @@ class Unit:
     @property
     def is_checked(self) -> bool:
         """Whether an answer may lack something."""
-        return any(not mark.is_inserted for mark in self.marks)
+        return any(not mark.is_inserted for mark in (*self.marks, *self.tags))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +138,9 @@ class Passage:
     wanted: Wanted
     """Whether anybody waits for it, with the deadline. Every stage asks it, and raises UnwantedError."""
     source: Mapped
-    """The cleaned text; its origin is the caller's."""
+    """The cleaned text; its origin is the caller's, behind what its tags hold for people."""
+    attributes: Attributes | None = None
+    """What its tags hold, if anything."""
     tokenizer_text: str
     """The cleaned text as it is tokenized, which is as long."""
     marks: tuple[Mark, ...] = ()
@@ -248,7 +255,8 @@ class Passage:
         """The translation's text for a mark."""
         if mark.output is None:
             return self.source.origin[slice(*self.source.back(mark.span))]
-        return html.escape(mark.output, quote=False) if self.is_markup else mark.output
+        is_text = self.is_markup and mark.kind not in (Kind.TAG, Kind.ELEMENT)
+        return html.escape(mark.output, quote=False) if is_text else mark.output
 
     def written(
         self, span: Span, marks: Sequence[Mark], *, rewrite: Callable[[str], str] | None = None

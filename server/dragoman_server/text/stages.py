@@ -32,6 +32,7 @@ from dragoman_server.text.messages import (
 )
 from dragoman_server.text.options import TextFormat, TranslationOptions
 from dragoman_server.text.passage import Answer, Passage
+from dragoman_server.text.read.attributes import Attributes
 from dragoman_server.text.read.clean import clean, for_tokenizer
 from dragoman_server.text.read.markup import read_markup
 from dragoman_server.text.translated import (
@@ -91,12 +92,18 @@ def _prepare(
     ranges: Sequence[Span],
     scope: Scope | None,
 ) -> Document:
-    passage = find(read(text, bundle, options, wanted), ranges)
+    passage = read(text, bundle, options, wanted)
+    offset = len(passage.source.origin) - len(text)
+    passage = find(passage, [moved(span, offset) for span in ranges])
     choices = choices_in(passage)
     opened = None
     # A prefix is of one sentence, of which there would be several.
     if (choices or scope is not None) and not options.target_prefix:
-        opened = open_message(passage, choices, scope)
+        bare = passage
+        if passage.attributes is not None:
+            # Its parts read their own attributes.
+            bare = find(read(text, bundle, options, wanted, with_attributes=False), ranges)
+        opened = open_message(bare, choices_in(bare), scope)
     if opened is None:
         passage = replace(passage, warnings=tuple(untranslated(passage, mark) for mark, _ in choices))
         return _asked(passage)
@@ -120,11 +127,18 @@ def _asked(passage: Passage) -> Passage:
     return replace(passage, units=tuple(settled(passage, unit) for unit in passage.units))
 
 
-def read(text: str, bundle: Bundle, options: TranslationOptions, wanted: Wanted) -> Passage:
+def read(
+    text: str, bundle: Bundle, options: TranslationOptions, wanted: Wanted, *, with_attributes: bool = True
+) -> Passage:
     """A text that is cleaned, and of which the markup is read."""
     marks: list[Mark] = []
+    attributes = None
     if options.text_format is TextFormat.HTML:
-        source, marks = read_markup(text, options.protection.untranslated_elements)
+        source, marks, values = read_markup(text, options.protection.untranslated_elements)
+        if values and with_attributes:
+            manifest = bundle.manifest
+            attributes = Attributes(text, values, (manifest.source_language, manifest.target_language))
+            source, marks, _ = read_markup(attributes.extended, options.protection.untranslated_elements)
     else:
         source = clean(text)
     return Passage(
@@ -132,6 +146,7 @@ def read(text: str, bundle: Bundle, options: TranslationOptions, wanted: Wanted)
         options=options,
         wanted=wanted,
         source=source,
+        attributes=attributes,
         tokenizer_text=for_tokenizer(source.text),
         marks=tuple(mark for mark in marks if mark.kind not in (Kind.ELEMENT, Kind.TAG)),
         tags=tuple(mark for kind in (Kind.ELEMENT, Kind.TAG) for mark in marks if mark.kind is kind),
@@ -235,7 +250,7 @@ def _completed(passage: Passage, waited_seconds: float) -> TranslatedText:
     warnings = [*passage.warnings]
     for unit in passage.wanted.each(passage.units):
         warnings += unit_warnings(passage, unit)
-    return TranslatedText(
+    found = TranslatedText(
         text=hypotheses[0].text if hypotheses else "" if caller_text.isspace() else untouched,
         hypotheses=hypotheses,
         split=passage.split,
@@ -249,6 +264,7 @@ def _completed(passage: Passage, waited_seconds: float) -> TranslatedText:
         warnings=tuple(sorted(warnings, key=_span)),
         confidences=tuple(_confidences(passage, filler)),
     )
+    return found if passage.attributes is None else passage.attributes.restored(found)
 
 
 def _confidences(passage: Passage, filler: str) -> Iterator[SentenceConfidence]:

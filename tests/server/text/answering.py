@@ -29,29 +29,43 @@ def shipped(direction: str = "de-en") -> Bundle:
 
 
 def translated(
-    text: str, bundle: Bundle, options: TranslationOptions, answer: Answer, ranges: Sequence[Span] = ()
+    text: str,
+    bundle: Bundle,
+    options: TranslationOptions,
+    answer: Answer,
+    ranges: Sequence[Span] = (),
+    *,
+    is_blind: bool = False,
 ) -> TranslatedText:
-    """A text on its whole way, but for the engine."""
-    return complete(answered(text, bundle, options, answer, ranges))
+    """A text on its whole way, but for the engine; with a model that may look at nothing."""
+    return complete(answered(text, bundle, options, answer, ranges, is_blind=is_blind))
 
 
 def answered(
-    text: str, bundle: Bundle, options: TranslationOptions, answer: Answer, ranges: Sequence[Span] = ()
+    text: str,
+    bundle: Bundle,
+    options: TranslationOptions,
+    answer: Answer,
+    ranges: Sequence[Span] = (),
+    *,
+    is_blind: bool = False,
 ) -> Passage:
     document = prepare(text, bundle, options, None, ranges)
     for _ in range(MAX_ROUNDS):
-        results = [_result(sentence, bundle, answer) for sentence in document.sentences]
+        results = [_result(sentence, bundle, answer, is_blind=is_blind) for sentence in document.sentences]
         document = advance(document, results)
     assert not document.sentences
     return document
 
 
-def _result(sentence: Sentence, bundle: Bundle, answer: Answer) -> SentenceResult:
+def _result(sentence: Sentence, bundle: Bundle, answer: Answer, *, is_blind: bool) -> SentenceResult:
     shown = bundle.source_tokenizer.decode_text(sentence.source[:-1])
     tokens = tuple(bundle.target_tokenizer.encode(answer(shown)).ids)
     attention: npt.NDArray[np.float32] | None = None
     if sentence.return_attention:
-        if tokens == sentence.source[:-1]:
+        if is_blind:
+            attention = np.zeros((len(tokens) + 1, len(sentence.source)), dtype=np.float32)
+        elif tokens == sentence.source[:-1]:
             # A step may attend where the token that it reads is from.
             of_input = int(bundle.manifest.attention_of_input)
             attention = np.eye(len(tokens) + 1, len(sentence.source), -of_input, dtype=np.float32)

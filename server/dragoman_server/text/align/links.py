@@ -28,29 +28,45 @@ _CHARACTERS_PER_TOKEN = 8
 _REST_OF_RUN = re.compile(r"\S*")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Linked:
-    """The links of two texts, and the ranges of the tokens that both are made of."""
+    """The words of two texts, and what those of the second come from."""
 
-    links: Sequence[Alignment] = ()
-    source_pieces: Sequence[Span] = ()
-    target_pieces: Sequence[Span] = ()
+    sources: Sequence[Span]
+    targets: Sequence[Span]
+    weight_WV: FloatArray
+    """For each word of the second text, its attention on each of the first: the sum is 1, or 0."""
+
+    @property
+    def links(self) -> list[Alignment]:
+        """The links, as `align` gives them."""
+        return [
+            Alignment(source=self.sources[index], target=target, weight=float(weight_V[index]))
+            for target, weight_V in zip(self.targets, self.weight_WV, strict=True)
+            for rank, index in enumerate(np.argsort(-weight_V, kind="stable"))
+            if weight_V[index] >= MIN_WEIGHT or (rank == 0 and weight_V[index] > 0)
+        ]
+
+    def until(self, length: int) -> "Linked":
+        """The same of a second text of which the end was taken away."""
+        num_left = sum(end <= length for _, end in self.targets)
+        return Linked(self.sources, self.targets[:num_left], self.weight_WV[:num_left])
 
 
 def linked(text: str, ids: Sequence[int], hypothesis: Hypothesis, bundle: Bundle) -> Linked:
-    """The links of what the model was shown, with its source tokens, and a hypothesis with attention."""
-    assert hypothesis.attention is not None
+    """What links the model's text, with its source tokens, and a hypothesis: without attention nothing."""
     decoded = bundle.target_tokenizer.decode(hypothesis.tokens)
-    source_spans = _source_spans(text, ids, bundle)
-    links = align(
-        source_text=text,
-        source_spans=source_spans,
-        target_text=decoded.text,
-        target_spans=decoded.spans,
+    attention_UT = hypothesis.attention
+    if attention_UT is None:
+        attention_UT = np.zeros((0, 0), dtype=np.float32)
+    return _linked(
+        text,
+        _source_spans(text, ids, bundle),
+        decoded.text,
+        decoded.spans,
         # What a token comes from is known a step later then; the last one's end is not needed.
-        attention_UT=hypothesis.attention[int(bundle.manifest.attention_of_input) :],
+        attention_UT[int(bundle.manifest.attention_of_input) :],
     )
-    return Linked(links, source_spans, decoded.spans)
 
 
 def align(
@@ -70,23 +86,27 @@ def align(
     the source words that each source token touches, and made to sum to 1. Its strongest link is always given,
     any other from `MIN_WEIGHT` on.
     """
+    return _linked(source_text, source_spans, target_text, target_spans, attention_UT).links
+
+
+def _linked(
+    source_text: str,
+    source_spans: Sequence[Span],
+    target_text: str,
+    target_spans: Sequence[Span],
+    attention_UT: FloatArray,
+) -> Linked:
     end = max((end for _, end in source_spans), default=0)
     rest_of_word = _REST_OF_RUN.match(source_text, end)
     assert rest_of_word is not None
     sources = list(words(source_text[: rest_of_word.end()], source_spans))
     targets = list(words(target_text, target_spans))
-    if not sources or not targets:
-        return []
+    if not sources or not targets or not attention_UT.size:
+        return Linked(sources, targets, np.zeros((len(targets), len(sources)), dtype=np.float32))
     attention_UT = attention_UT[: len(target_spans), : len(source_spans)]
     source_TV, target_UW = _overlap(source_spans, sources), _overlap(target_spans, targets)
     target_UW = target_UW[: len(attention_UT)]
-    weight_WV = _normalise(target_UW.T @ attention_UT @ source_TV)
-    return [
-        Alignment(source=sources[index], target=target, weight=float(weight_V[index]))
-        for target, weight_V in zip(targets, weight_WV, strict=True)
-        for rank, index in enumerate(np.argsort(-weight_V, kind="stable"))
-        if weight_V[index] >= MIN_WEIGHT or (rank == 0 and weight_V[index] > 0)
-    ]
+    return Linked(sources, targets, _normalise(target_UW.T @ attention_UT @ source_TV))
 
 
 def _overlap(tokens: Sequence[Span], words: Sequence[Span]) -> FloatArray:

@@ -2,8 +2,9 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from dragoman_bundle import Bundle
 
@@ -16,6 +17,7 @@ from dragoman_server.text.marks import (
     How,
     Kind,
     Mark,
+    beginning_outside,
     cut_to,
     disjoint,
     outside,
@@ -37,13 +39,13 @@ def plain_attempt(passage: Passage, span: Span, ids: tuple[int, ...]) -> Attempt
 
 def first_attempt(passage: Passage, unit: Unit) -> Attempt:
     """The first attempt at any other unit, not tokenized yet."""
-    return _masked(passage, unit, Stage.FIRST, ()) or _apart(passage, unit)
+    return _masked(passage, unit, Stage.FIRST, ()) or _apart(passage, unit, unit.span)
 
 
 def next_attempt(passage: Passage, unit: Unit, lost: Sequence[Mark]) -> Attempt:
-    """The attempt at a unit after one that failed. `lost` are the numbers that were lost."""
+    """The attempt at a unit after one that failed. `lost` are numbers and elements that were lost."""
     found = _masked(passage, unit, Stage.AGAIN, lost) if unit.attempt.stage is Stage.FIRST else None
-    return found or _apart(passage, unit)
+    return found or _apart(passage, unit, unit.span)
 
 
 def tokenized(attempt: Attempt, bundle: Bundle, known: Sequence[int] | None = None) -> Attempt:
@@ -66,7 +68,7 @@ def tokenized(attempt: Attempt, bundle: Bundle, known: Sequence[int] | None = No
                 is_part=piece.is_part,
             )
         )
-    return Attempt(stage=attempt.stage, pieces=tuple(pieces), gaps=attempt.gaps, seams=attempt.seams)
+    return replace(attempt, pieces=tuple(pieces))
 
 
 def with_end(tokens: Sequence[int], bundle: Bundle) -> tuple[int, ...]:
@@ -81,7 +83,14 @@ def _masked(passage: Passage, unit: Unit, stage: Stage, lost: Sequence[Mark]) ->
     marks = tuple(mark for mark in unit.marks if mark.kind is not Kind.NUMBER)
     if lost:
         marks = disjoint((*marks, *_put_back(passage, unit, lost)))
-    hidden = (How.MASK,) if stage is Stage.FIRST else (How.MASK, How.CHECK)
+    tags: Sequence[Mark] = unit.tags
+    missing = set(lost)
+    elements = [element for element in _innermost(tags) if element in missing]
+    if elements:
+        marks = tuple(sorted((*beginning_outside(elements, marks), *elements), key=lambda mark: mark.span))
+        missing.intersection_update(elements)
+        tags = [tag for tag in tags if tag not in missing]
+    hidden = {How.MASK, How.WRAP} if stage is Stage.FIRST else {How.MASK, How.WRAP, How.CHECK}
     masked = [mark for mark in marks if mark.how in hidden]
     text = passage.source.text
     texts, sentence = [text[slice(*mark.span)] for mark in masked], text[slice(*unit.span)]
@@ -89,24 +98,42 @@ def _masked(passage: Passage, unit: Unit, stage: Stage, lost: Sequence[Mark]) ->
     is_tried = all(mark.how is How.MASK for mark in masked)
     variants = range(1) if stage is Stage.FIRST else range(int(is_tried), NUM_VARIANTS)
     pieces = [
-        _piece(passage, unit, unit.span, marks, unit.tags, dict(zip(masked, words, strict=True)))
+        _piece(passage, unit, unit.span, marks, tags, dict(zip(masked, words, strict=True)))
         for variant in variants
         if (words := masks_for(masked, texts, sentence, variant=variant)) is not None
     ]
     if not pieces:
         return None
     shown = tuple(shown for piece in pieces for shown in piece.shown)
-    return Attempt(stage=stage, pieces=(replace(pieces[0], shown=shown),))
+    contents = tuple((element, _apart(passage, unit, element.span)) for element in elements)
+    return Attempt(
+        stage=stage,
+        pieces=(
+            replace(pieces[0], shown=shown),
+            *(piece for _, within in contents for piece in within.pieces),
+        ),
+        contents=contents,
+    )
 
 
-def _apart(passage: Passage, unit: Unit) -> Attempt:
-    """The unit cut at all that must be kept."""
+def _innermost(tags: Sequence[Mark]) -> Iterator[Mark]:
+    """The elements with both tags that no other tag stands within."""
+    ordered = sorted(tags, key=lambda tag: (tag.span[0], -tag.span[1]))
+    for tag, following in zip_longest(ordered, ordered[1:]):
+        is_whole = tag.kind is Kind.ELEMENT and tag.output is not None and tag.closing is not None
+        if is_whole and (following is None or following.span[1] > tag.span[1]):
+            yield tag
+
+
+def _apart(passage: Passage, unit: Unit, whole: Span) -> Attempt:
+    """The unit, or a part of it, cut at all that must be kept."""
     text, source = passage.source.text, passage.source
-    inserted = [mark for mark in unit.marks if mark.is_inserted]
-    others = [mark for mark in unit.marks if not mark.is_inserted]
+    marks = within(unit.marks, whole)
+    inserted = [mark for mark in marks if mark.is_inserted]
+    others = [mark for mark in marks if not mark.is_inserted]
     spans = [
         part
-        for between in outside(unit.span, others)
+        for between in outside(whole, sorted([*(mark.span for mark in others), *_edges(text, unit, whole)]))
         if (part := _words(text, between, unit.span, inserted))
         and holds_letter(text_outside(text, part, unit.marks))
     ]
@@ -114,13 +141,13 @@ def _apart(passage: Passage, unit: Unit) -> Attempt:
     if any(text[mark.span[0]].isspace() or text[mark.span[1] - 1].isspace() for mark in others):
         # What is kept has spaces of its own.
         seams = None
-    whole = source.back(unit.span)
-    edges = [whole[0], *(place for span in spans for place in source.back(span)), whole[1]]
-    bounds = [unit.span[0], *(place for span in spans for place in span), unit.span[1]]
+    first, last = source.back(whole)
+    edges = [first, *(place for span in spans for place in source.back(span)), last]
+    bounds = [whole[0], *(place for span in spans for place in span), whole[1]]
     gaps = tuple(
         passage.written(
             (edges[rank], edges[rank + 1]),
-            within(unit.marks, (bounds[rank], bounds[rank + 1])),
+            within(marks, (bounds[rank], bounds[rank + 1])),
             rewrite=seams.write if seams else None,
         )
         for rank in range(0, len(edges), 2)
@@ -130,6 +157,13 @@ def _apart(passage: Passage, unit: Unit) -> Attempt:
         for span, tags in zip(spans, _tags_by_part(unit.tags, spans), strict=True)
     )
     return Attempt(stage=Stage.APART, pieces=pieces, gaps=gaps, seams=seams)
+
+
+def _edges(text: str, unit: Unit, whole: Span) -> Iterator[Span]:
+    """The places strictly inside of a span where elements begin and end that hold a word."""
+    for tag in unit.tags:
+        if tag.kind is Kind.ELEMENT and any(map(str.isalnum, text[slice(*tag.span)])):
+            yield from ((place, place) for place in tag.span if whole[0] < place < whole[1])
 
 
 def _words(text: str, span: Span, unit: Span, inserted: Sequence[Mark]) -> Span | None:

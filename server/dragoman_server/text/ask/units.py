@@ -12,7 +12,17 @@ from dragoman_server.text.cut.segment import holds_letter
 from dragoman_server.text.find.numbers import numbers_in, written
 from dragoman_server.text.find.unknown import has_no_letter_of, unreadable_words
 from dragoman_server.text.mapped import Mapped, Span, moved
-from dragoman_server.text.marks import How, Kind, Mark, cut_to, disjoint, outside, text_outside, within
+from dragoman_server.text.marks import (
+    How,
+    Kind,
+    Mark,
+    beginning_outside,
+    cut_to,
+    disjoint,
+    outside,
+    text_outside,
+    within,
+)
 from dragoman_server.text.passage import Passage, Stage, Unit
 from dragoman_server.text.translated import TranslationWarning, WarningKind
 
@@ -22,7 +32,7 @@ _BEYOND_LATIN = re.compile(
 )
 
 
-_OF_QUANTITIES = frozenset((Kind.REFERENCE, Kind.EMOJI, Kind.UNKNOWN))
+_OF_QUANTITIES = frozenset((Kind.REFERENCE, Kind.EMOJI, Kind.RAISED, Kind.UNKNOWN))
 """The kinds of marks that may be a part of a number with what it counts."""
 
 
@@ -111,13 +121,15 @@ class _UnitReader:
             if text.isupper() or marks:
                 translated = [mark for mark in marks if mark.kind is not Kind.TERM]
                 in_capitals = is_in_capitals(
-                    " ".join(passage.source.text[a:b] for a, b in outside(span, translated))
+                    " ".join(
+                        passage.source.text[a:b] for a, b in outside(span, [mark.span for mark in translated])
+                    )
                 )
             if in_capitals:
                 small_letters = by_vocabulary(passage.tokenizer_text[slice(*span)], self._count_pieces)
             if any(map(str.isnumeric, text)):
                 numbers = list(self._numbers(span, marks))
-                marks = _outside_of(numbers, marks)
+                marks = beginning_outside(numbers, marks)
         tags = cut_to(passage.tags_in(span), span) if passage.tags else ()
         if not (marks or numbers or tags or elements or in_capitals):
             return Unit(span=span, replaced=span)
@@ -140,7 +152,7 @@ class _UnitReader:
         """
         passage = self._passage
         source, target = passage.languages
-        free = deque(outside(span, [mark for mark in marks if mark.kind not in _OF_QUANTITIES]))
+        free = deque(outside(span, [mark.span for mark in marks if mark.kind not in _OF_QUANTITIES]))
         small = deque(mark for mark in marks if mark.kind in _OF_QUANTITIES)
         for number in numbers_in(passage.tokenizer_text[slice(*span)], source):
             place = moved(number.span, span[0])
@@ -150,9 +162,13 @@ class _UnitReader:
                 small.popleft()
             is_free = bool(free) and free[0][0] <= place[0] and not passage.is_crossed(place)
             if small and small[0].span[0] < place[1]:
-                is_free = is_free and bool(number.units) and place[0] <= small[0].span[0]
+                is_part = bool(number.units) or small[0].kind is Kind.RAISED
+                is_free = is_free and is_part and place[0] <= small[0].span[0]
                 is_free = is_free and small[0].span[1] <= place[1]
-            if is_free:
+            if is_free and "<" in passage.source.origin[slice(*passage.source.back(place))]:
+                # It has the tags of what is raised.
+                yield Mark(span=place, kind=Kind.REFERENCE)
+            elif is_free:
                 output = written(number, source_language=source, target_language=target)
                 yield Mark(span=place, kind=Kind.NUMBER, output=output)
 
@@ -207,17 +223,3 @@ class _UnitReader:
 
     def _warn(self, kind: WarningKind, span: Span) -> None:
         self.warnings.append(TranslationWarning(kind=kind, span=self._passage.source.back(span)))
-
-
-def _outside_of(numbers: Sequence[Mark], marks: Sequence[Mark]) -> Sequence[Mark]:
-    """The marks that are not a part of a number; both are in order."""
-    if not numbers or not marks:
-        return marks
-    remaining = deque(numbers)
-    found = []
-    for mark in marks:
-        while remaining and remaining[0].span[1] <= mark.span[0]:
-            remaining.popleft()
-        if not remaining or mark.span[0] < remaining[0].span[0]:
-            found.append(mark)
-    return found

@@ -6,7 +6,7 @@ from dataclasses import replace
 from dragoman_server.text.ask.masks import occurrences
 from dragoman_server.text.find.numbers import missing_numbers, numbers_in
 from dragoman_server.text.mapped import Span, moved
-from dragoman_server.text.marks import Kind, Mark
+from dragoman_server.text.marks import Kind, Mark, beginning_outside
 from dragoman_server.text.passage import Passage, Shown, Unit
 from dragoman_server.text.words import goes_on
 
@@ -29,13 +29,7 @@ def lost_numbers(
     passage: Passage, unit: Unit, shown: Shown, answer: str, masks: Sequence[Found]
 ) -> tuple[Mark, ...]:
     """The numbers of a unit that were left to the model, and that its answer lacks outside of the masks."""
-    masked = [mark.span for _, mark in shown.masks]
-    left = {
-        mark.span: mark
-        for mark in unit.marks
-        if mark.kind is Kind.NUMBER
-        and not any(start <= mark.span[0] and mark.span[1] <= end for start, end in masked)
-    }
+    left = {mark.span: mark for mark in _left(unit, shown) if mark.kind is Kind.NUMBER}
     if not left:
         return ()
     source, target = passage.languages
@@ -53,10 +47,7 @@ def lost_numbers(
 
 def lacks_terms(unit: Unit, shown: Shown, answer: str) -> bool:
     """Whether an answer lacks a term that was left to the model."""
-    masked = {mark for _, mark in shown.masks}
-    outputs = [
-        mark.output for mark in unit.marks if mark.kind is Kind.TERM and mark not in masked and mark.output
-    ]
+    outputs = [mark.output for mark in _left(unit, shown) if mark.kind is Kind.TERM and mark.output]
     if not outputs:
         return False
     folded = answer.casefold()
@@ -67,6 +58,11 @@ def lacks_terms(unit: Unit, shown: Shown, answer: str) -> bool:
             return True
         folded = folded[:start] + " " + folded[start + len(output) :]
     return False
+
+
+def _left(unit: Unit, shown: Shown) -> Sequence[Mark]:
+    """The marks of a unit that no mask stands for, or for an element that they stand in."""
+    return beginning_outside([mark for _, mark in shown.masks], unit.marks)
 
 
 def _find_word(word: str, text: str) -> int | None:

@@ -4,19 +4,20 @@ Spans of an answer count code points of what goes out for the unit.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Protocol, TypeVar
 
 from dragoman_bundle.languages import primary_language
 
 from dragoman_server.engine.request import FinishReason, Hypothesis, SentenceResult
-from dragoman_server.text.align.links import Linked, linked
+from dragoman_server.text.align.links import linked
 from dragoman_server.text.ask.attempts import next_attempt, tokenized
 from dragoman_server.text.judge.checking import Found, find_masks, lacks_terms, lost_numbers
 from dragoman_server.text.judge.writing import place, written
 from dragoman_server.text.mapped import join, moved
-from dragoman_server.text.marks import Kind, Mark
+from dragoman_server.text.marks import Mark, within
 from dragoman_server.text.passage import Answer, Attempt, Passage, Piece, Shown, Stage, Unit
 from dragoman_server.text.translated import Alignment
 
@@ -52,12 +53,9 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
             decode + slowest.decode_seconds,
         )
     if unit.attempt.stage is Stage.APART:
-        found = [
-            _answers(passage, unit, piece, of_piece, is_checked=False)[0]
-            for piece, of_piece in zip(unit.attempt.pieces, results, strict=True)
-        ]
-        return replace(unit, answers=tuple(_joined(unit.attempt, found)), seconds=seconds)
-    [piece], [of_piece] = unit.attempt.pieces, results
+        answers = _in_parts(passage, unit, unit.attempt, zip(unit.attempt.pieces, results, strict=True))
+        return replace(unit, answers=tuple(answers), seconds=seconds)
+    piece, of_piece = unit.attempt.pieces[0], results[0]
     options = passage.options
     is_simple = options.num_hypotheses == 1 and not (options.return_alignments or passage.is_markup)
     if is_simple and of_piece and unit.is_plain:
@@ -68,14 +66,42 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
         return Unit(
             span=unit.span, replaced=unit.replaced, attempt=unit.attempt, answers=(answer,), seconds=seconds
         )
-    answers, lost = _answers(passage, unit, piece, of_piece, is_checked=unit.is_checked)
+    contents = _contents(passage, unit, results[1:])
+    answers: list[Answer] = []
+    if unit.first is not None:
+        answers, _ = _answers(passage, unit, *unit.first, contents)
+    lost: tuple[Mark, ...] = ()
+    if not answers:
+        answers, lost = _answers(passage, unit, piece, of_piece, contents)
     if answers:
-        return replace(unit, answers=tuple(answers), seconds=seconds)
-    numbers = {mark.span: mark for mark in unit.marks if mark.kind is Kind.NUMBER}
-    all_lost = sorted({*unit.lost_numbers, *(mark.span for mark in lost)})
-    attempt = next_attempt(passage, unit, [numbers[span] for span in all_lost])
-    attempt = tokenized(attempt, passage.bundle)
-    return settled(passage, replace(unit, attempt=attempt, lost_numbers=tuple(all_lost), seconds=seconds))
+        return replace(unit, answers=tuple(answers), first=None, seconds=seconds)
+    lost = tuple(sorted({*unit.lost, *lost}, key=lambda mark: mark.span))
+    attempt = tokenized(next_attempt(passage, unit, lost), passage.bundle)
+    first = (piece, of_piece) if attempt.contents else None
+    return settled(passage, replace(unit, attempt=attempt, lost=lost, first=first, seconds=seconds))
+
+
+def _contents(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResult]]) -> dict[Mark, str]:
+    """What the elements that are masked hold in the translation."""
+    remaining = iter(zip(unit.attempt.pieces[1:], results, strict=True))
+    return {
+        element: _in_parts(passage, unit, attempt, remaining)[0].text
+        for element, attempt in unit.attempt.contents
+    }
+
+
+def _in_parts(
+    passage: Passage,
+    unit: Unit,
+    attempt: Attempt,
+    results: Iterable[tuple[Piece, Sequence[SentenceResult]]],
+) -> list[Answer]:
+    """The answers to what is translated in parts, from the next results of so many pieces."""
+    found = [
+        _answers(passage, unit, piece, of_piece)[0]
+        for piece, of_piece in islice(results, len(attempt.pieces))
+    ]
+    return list(_joined(attempt, found))
 
 
 def distinct(ranked: Iterable[TextT], *, maximum: int) -> Iterator[TextT]:
@@ -96,12 +122,19 @@ def distinct(ranked: Iterable[TextT], *, maximum: int) -> Iterator[TextT]:
 
 
 def _answers(
-    passage: Passage, unit: Unit, piece: Piece, results: Sequence[SentenceResult], *, is_checked: bool
+    passage: Passage,
+    unit: Unit,
+    piece: Piece,
+    results: Sequence[SentenceResult],
+    contents: Mapping[Mark, str] | None = None,
 ) -> tuple[list[Answer], tuple[Mark, ...]]:
-    """The answers to a piece that do, best first, and the numbers that the best of the others lost."""
+    """The answers to a piece that do, best first, and what the best of the others lost.
+
+    All do of one that has no `contents`, of elements that are asked for by themselves; it holds no mark then.
+    """
     if not results:
         # The tokenizer sees nothing in it.
-        return [Answer(text=passage.source.origin[slice(*passage.source.back(piece.span))])], ()
+        return [_source_of(passage, unit, piece)], ()
     candidates = [
         (hypothesis, shown)
         for shown, result in zip((shown for shown in piece.shown if shown.ids), results, strict=True)
@@ -110,21 +143,36 @@ def _answers(
     if len(piece.shown) > 1:
         candidates.sort(key=lambda candidate: -candidate[0].score)
     refused: list[tuple[Mark, ...]] = []
+    is_partial = piece.is_part or passage.is_markup
 
     def accepted() -> Iterator[Answer]:
         for hypothesis, shown in candidates:
             text = passage.bundle.target_tokenizer.decode_text(hypothesis.tokens)
+            if is_partial and not any(map(str.isalnum, text)):
+                # Tags would be around nothing.
+                continue
             masks: list[Found] | None = []
-            if is_checked:
+            if contents is not None:
                 masks = find_masks(shown.masks, text)
                 lost = lost_numbers(passage, unit, shown, text, masks or [])
                 if masks is None or lost or lacks_terms(unit, shown, text):
                     refused.append(lost)
                     continue
-            yield _answer(passage, unit, piece, shown, hypothesis, text, masks or [])
+            answer, lost = _answer(passage, unit, piece, shown, hypothesis, text, masks or [], contents or {})
+            if lost and contents is not None:
+                refused.append(lost)
+            else:
+                yield answer
 
     answers = list(distinct(accepted(), maximum=passage.options.num_hypotheses))
+    if not answers and not refused:
+        answers = [_source_of(passage, unit, piece)]
     return answers, refused[0] if refused else ()
+
+
+def _source_of(passage: Passage, unit: Unit, piece: Piece) -> Answer:
+    """What stands there, as the answer to a piece that the model says nothing of."""
+    return Answer(text=passage.written(passage.source.back(piece.span), within(unit.marks, piece.span)))
 
 
 def _answer(
@@ -135,23 +183,32 @@ def _answer(
     hypothesis: Hypothesis,
     text: str,
     masks: Sequence[Found],
-) -> Answer:
-    is_aligned = passage.options.return_alignments
+    contents: Mapping[Mark, str],
+) -> tuple[Answer, tuple[Mark, ...]]:
+    """A hypothesis as an answer, and the elements that are around no word of it."""
     has_tags = bool(piece.inserted or piece.elements)
-    found = Linked()
-    if hypothesis.attention is not None and (is_aligned or has_tags):
+    found = None
+    if passage.options.return_alignments or has_tags:
         found = linked(shown.text.text, shown.ids, hypothesis, passage.bundle)
     if piece.is_part:
         text = _as_part(passage, shown.text.text, text, begins=piece.span[0] == unit.span[0])
-        found = replace(found, links=[link for link in found.links if link.target[1] <= len(text)])
-    insertions = place(piece, shown.text, text, found, passage.output_of) if has_tags else []
-    out = written(passage, unit, text, masks, insertions)
+        found = found and found.until(len(text))
+    insertions, empty = [], ()
+    if has_tags and found:
+        insertions, empty = place(piece, shown.text, text, found, passage.output_of, contents)
+    out = written(passage, unit, text, [(span, _filled(mark, contents)) for span, mark in masks], insertions)
     links = tuple(
         replace(link, source=shown.text.back(link.source), target=out.onto(link.target))
-        for link in found.links
-        if is_aligned
+        for link in (found.links if found and passage.options.return_alignments else ())
     )
-    return _answer_of(hypothesis, out.text, links)
+    return _answer_of(hypothesis, out.text, links), empty
+
+
+def _filled(mark: Mark, contents: Mapping[Mark, str]) -> Mark:
+    """An element that is masked with what it holds in the translation, as the text in its place."""
+    if mark not in contents:
+        return mark
+    return replace(mark, output=f"{mark.output}{contents[mark]}{mark.closing}")
 
 
 def _answer_of(hypothesis: Hypothesis, text: str, links: tuple[Alignment, ...] = ()) -> Answer:

@@ -45,8 +45,11 @@ def unit_warnings(passage: Passage, unit: Unit) -> Iterator[TranslationWarning]:
         for mark in unit.marks:
             if mark.how is How.MASK:
                 yield warn(WarningKind.SPAN_PUT_BACK, mark.span)
-    for span in unit.lost_numbers:
-        yield warn(WarningKind.NUMBER_PUT_BACK, span)
+    for mark in unit.lost:
+        if mark.kind is Kind.NUMBER:
+            yield warn(WarningKind.NUMBER_PUT_BACK, mark.span)
+        elif unit.attempt.stage is Stage.APART:
+            yield warn(WarningKind.SPAN_PUT_BACK, mark.span)
     has_numbers = any(mark.kind is Kind.NUMBER for mark in unit.marks)
     if not has_numbers and any(map(str.isnumeric, text)):
         # They are not kept, and may be lost.

@@ -4,9 +4,11 @@ Tags stand around the words that theirs became, and what was left out next to th
 """
 
 import html
+import re
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from dragoman_server.text.align.links import Linked
@@ -14,10 +16,14 @@ from dragoman_server.text.judge.checking import Found
 from dragoman_server.text.mapped import Edit, Mapped, Span
 from dragoman_server.text.marks import Kind, Mark
 from dragoman_server.text.passage import Passage, Piece, Unit
-from dragoman_server.text.words import words
+from dragoman_server.text.words import goes_on
 
 MAX_DEPTH = 100
 """How deep elements may be within each other in one sentence, of those that stand around different words."""
+
+MIN_SHARE = 0.1
+"""Least share of a word's attention on an element for the tags to stand around it, where no word comes from
+the element most."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,8 @@ class Insertion:
 
     position: int
     text: str
+    opens: int | None = None
+    """Of a start tag, where its element begins in the source."""
     has_space_before: bool = False
     has_space_behind: bool = False
     replaces_space: bool = False
@@ -87,67 +95,114 @@ class _Answer:
     """The words of an answer and, for each, the word of the source that it comes from most."""
 
     words: Sequence[Span]
-    origins: Sequence[Span | None]
+    origins: list[Span | None]
     has_letters: Sequence[bool]
     length: int
+    linked: Linked
+    empty: list[Mark] = field(default_factory=list)
+    """The elements that held a word and are around none."""
 
     def from_word(self, source: Span) -> list[Span]:
         """The words that come from a word of the source."""
         return [word for word, origin in zip(self.words, self.origins, strict=True) if origin == source]
 
+    def claim(self, place: Span, source: Span) -> None:
+        """Says that the words at a place of the answer come from a span of the source."""
+        for rank, word in enumerate(self.words):
+            if place[0] <= word[0] and word[1] <= place[1]:
+                self.origins[rank] = source
+
+    def nearest(self, source: Span, ranks: Sequence[int]) -> int | None:
+        """The rank of the word, of some of them, that comes from a span of the source most; None where that
+        is next to nothing."""
+        columns = [
+            column
+            for column, word in enumerate(self.linked.sources)
+            if source[0] < word[1] and word[0] < source[1]
+        ]
+        ranks = [rank for rank in ranks if self.has_letters[rank]]
+        shares = self.linked.weight_WV[ranks][:, columns].sum(axis=1)
+        return ranks[shares.argmax()] if ranks and shares.max() >= MIN_SHARE else None
+
+
+def _origins(linked: Linked) -> list[Span | None]:
+    """For each word of an answer the word of the source that it comes from most."""
+    if not linked.sources:
+        return [None] * len(linked.targets)
+    return [
+        linked.sources[nearest] if weight_V[nearest] > 0 else None
+        for weight_V, nearest in zip(linked.weight_WV, linked.weight_WV.argmax(axis=1), strict=True)
+    ]
+
+
+def _find(content: str | None, answer: str) -> Span | None:
+    """Where what an element holds stands in an answer, as words of their own."""
+    if not content:
+        return None
+    for found in re.finditer(re.escape(content), answer, re.IGNORECASE):
+        if not (goes_on(answer, found.start()) or goes_on(answer, found.end())):
+            return found.span()
+    return None
+
 
 def place(
-    piece: Piece, shown: Mapped, answer: str, linked: Linked, output_of: Callable[[Mark], str]
-) -> list[Insertion]:
-    """All that is inserted into an answer to a piece, in order."""
-    nearest: dict[Span, Span] = {}
-    for link in linked.links:
-        nearest.setdefault(link.target, link.source)
-    found = list(words(answer, linked.target_pieces))
+    piece: Piece,
+    shown: Mapped,
+    answer: str,
+    linked: Linked,
+    output_of: Callable[[Mark], str],
+    contents: Mapping[Mark, str],
+) -> tuple[list[Insertion], tuple[Mark, ...]]:
+    """All that is inserted into an answer to a piece, in order, and the elements that held a word and are
+    around none. `contents` are what is known to be in some elements."""
     target = _Answer(
-        words=found,
-        origins=[nearest.get(word) for word in found],
-        has_letters=[any(map(str.isalnum, answer[slice(*word)])) for word in found],
+        words=linked.targets,
+        origins=_origins(linked),
+        has_letters=[any(map(str.isalnum, answer[slice(*word)])) for word in linked.targets],
         length=len(answer),
+        linked=linked,
     )
-    elements = [
-        replace(element, span=(shown.forth(element.span[0]), shown.forth(element.span[1])))
-        for element in piece.elements
-    ]
-    placed = list(_lay_out(_nested(elements), target, (0, len(found)), (0, len(answer))))
-    sources = list(words(shown.text, linked.source_pieces))
+    nodes = []
+    for element in piece.elements:
+        span = shown.forth(element.span[0]), shown.forth(element.span[1])
+        nodes.append(_Node(element, span, any(map(str.isalnum, shown.text[slice(*span)]))))
+        if (place := _find(contents.get(element), answer)) is not None:
+            target.claim(place, span)
+    placed = list(_lay_out(_nested(nodes), target, (0, len(target.words)), (0, len(answer))))
     text, reached = shown.origin, 0
     for mark in piece.inserted:
         start, end = mark.span
-        item = Insertion(0, mark.output or "")
-        if mark.kind is not Kind.TAG:
-            item = Insertion(
-                0,
-                output_of(mark),
-                has_space_before=text[start - 1 : start].isspace() or start == piece.span[0],
-                has_space_behind=text[end : end + 1].isspace(),
-                replaces_space=text[start:end].isspace(),
-            )
-        position = _next_to(shown.forth(start), item, sources, target)
+        item = Insertion(
+            0,
+            output_of(mark),
+            has_space_before=text[start - 1 : start].isspace() or start == piece.span[0],
+            has_space_behind=text[end : end + 1].isspace(),
+            replaces_space=text[start:end].isspace(),
+        )
+        follows = not (item.has_space_before or text[end : end + 1].isalnum())
+        position = _next_to(shown.forth(start), linked.sources, target, follows=follows)
         if item.replaces_space and answer[:position].endswith(" "):
             position -= 1
         if mark.kind is Kind.TAG:
             # Tags keep their order.
             position = reached = max(position, reached)
-        placed.append(replace(item, position=position))
-    # Stable: tags at one place stay in their order, which nests.
-    return sorted(placed, key=lambda insertion: insertion.position)
+        # Behind the tags that stand there, which nest, but for those of elements that begin behind it.
+        rank = bisect_right(placed, position, key=lambda other: other.position)
+        while rank and placed[rank - 1].position == position and (placed[rank - 1].opens or -1) >= start:
+            rank -= 1
+        placed.insert(rank, replace(item, position=position))
+    return placed, tuple(target.empty)
 
 
-def _next_to(position: int, item: Insertion, sources: Sequence[Span], target: _Answer) -> int:
-    """The place in the answer next to what became of the words around a position of the source."""
+def _next_to(position: int, sources: Sequence[Span], target: _Answer, *, follows: bool) -> int:
+    """The place in the answer next to what became of the words around a position of the source: of the one
+    before it, if it `follows` that, else rather of the one behind it."""
     left = [word for word in sources if word[1] <= position]
     right = [word for word in sources if word[0] >= position]
     if not right:
         return target.length
     if not left:
         return 0
-    follows = not item.has_space_before and item.has_space_behind
     for source in (left[-1], right[0]) if follows else (right[0], left[-1]):
         if came := target.from_word(source):
             is_left = source == left[-1]
@@ -160,10 +215,13 @@ def _next_to(position: int, item: Insertion, sources: Sequence[Span], target: _A
     return max(before, default=target.length)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Node:
     element: Mark
-    children: "list[_Node]"
+    span: Span
+    """Its span in what the model was shown."""
+    has_words: bool
+    children: "list[_Node]" = field(default_factory=list)
 
 
 class _Hull(NamedTuple):
@@ -181,14 +239,13 @@ class _Hull(NamedTuple):
         return self.first, self.rank if self.node.element.output is not None else -self.rank
 
 
-def _nested(elements: Sequence[Mark]) -> list[_Node]:
+def _nested(nodes: Sequence[_Node]) -> list[_Node]:
     """The elements as a forest; one that does not nest is cut off at its parent's end when it is placed."""
     roots: list[_Node] = []
     path: list[_Node] = []
-    for element in sorted(elements, key=lambda other: (other.span[0], -other.span[1])):
-        start, end = element.span
-        node = _Node(element, [])
-        while path and not (path[-1].element.span[0] <= start and end <= path[-1].element.span[1]):
+    for node in sorted(nodes, key=lambda other: (other.span[0], -other.span[1])):
+        start, end = node.span
+        while path and not (path[-1].span[0] <= start and end <= path[-1].span[1]):
             path.pop()
         # Beyond that one stands next to the other: each is there, and they nest as well.
         del path[MAX_DEPTH:]
@@ -200,12 +257,23 @@ def _nested(elements: Sequence[Mark]) -> list[_Node]:
 def _hulls(nodes: Sequence[_Node], target: _Answer, bounds: Span) -> list[_Hull]:
     """The hulls of siblings within a range of the answer's words, in the order that they are written in."""
     first, last = bounds
+    owners: dict[int, int] = {}
+    for rank, node in enumerate(nodes):
+        owners |= {place: rank for place in range(first, last) if _comes_from(target, place, node)}
+    missing = set(range(len(nodes))).difference(owners.values())
+    for rank in sorted(missing):
+        place = target.nearest(
+            nodes[rank].span, [place for place in range(first, last) if place not in owners]
+        )
+        if nodes[rank].has_words and place is not None:
+            owners[place] = rank
     known, empty = [], []
+    longest = _longest_runs(owners)
     for rank, node in enumerate(nodes):
         element = node.element
-        came = [place for place in range(first, last) if _comes_from(target, place, element)]
+        came = longest.get(rank)
         begin = first if element.output is None else came[0] if came else None
-        end = last if element.closing is None else came[-1] + 1 if came else None
+        end = last if element.closing is None else came[1] if came else None
         if begin is None and end is None:
             empty.append(_Hull(node, rank, -1, -1))
         else:
@@ -217,6 +285,20 @@ def _hulls(nodes: Sequence[_Node], target: _Answer, bounds: Span) -> list[_Hull]
         siblings = (index + 1 for index, other in enumerate(known) if other.rank == hull.rank - 1)
         known.insert(next(siblings, len(known) if hull.rank else 0), hull)
     return known
+
+
+def _longest_runs(owners: Mapping[int, int]) -> dict[int, Span]:
+    """For each element the longest range of words from its first to its last with no word of another's."""
+    longest: dict[int, Span] = {}
+    start, before = 0, -1
+    for place in sorted(owners):
+        rank = owners[place]
+        if rank != before:
+            start, before = place, rank
+        first, end = longest.get(rank, (0, 0))
+        if place + 1 - start > end - first:
+            longest[rank] = start, place + 1
+    return longest
 
 
 def _lay_out(nodes: Sequence[_Node], target: _Answer, bounds: Span, edges: Span) -> Iterator[Insertion]:
@@ -237,19 +319,21 @@ def _lay_out(nodes: Sequence[_Node], target: _Answer, bounds: Span, edges: Span)
             )
         opens = max(opens, position)
         closes = max(closes, opens)
+        if node.has_words and not any(target.has_letters[begin:finish]):
+            target.empty.append(node.element)
         if node.element.output is not None:
-            yield Insertion(opens, node.element.output)
+            yield Insertion(opens, node.element.output, opens=node.element.span[0])
         yield from _lay_out(node.children, target, (begin, finish), (opens, closes))
         if node.element.closing is not None:
             yield Insertion(closes, node.element.closing)
         free, position = finish, closes
 
 
-def _comes_from(target: _Answer, position: int, element: Mark) -> bool:
+def _comes_from(target: _Answer, position: int, node: _Node) -> bool:
     origin = target.origins[position]
     return (
         origin is not None
         and target.has_letters[position]
-        and element.span[0] < origin[1]
-        and origin[0] < element.span[1]
+        and node.span[0] < origin[1]
+        and origin[0] < node.span[1]
     )

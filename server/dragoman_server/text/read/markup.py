@@ -17,8 +17,9 @@ from importlib.resources import files
 from itertools import accumulate
 from typing import NamedTuple
 
-from dragoman_server.text.mapped import Edit, Mapped
+from dragoman_server.text.mapped import Edit, Mapped, moved
 from dragoman_server.text.marks import Kind, Mark
+from dragoman_server.text.read.attributes import Value, values_of
 from dragoman_server.text.read.clean import clean
 
 MAX_UNCLOSED = 16
@@ -28,12 +29,20 @@ _HUGE_NUMBER = re.compile(r"&#(?=[0-9]{1000})")
 """A reference by a number of so many digits is none of a character, and Python refuses to read it."""
 
 
+_DECLARATIONS = re.compile(r"\A(\s*+(?:<\?[^>]*+>\s*+)?<!DOCTYPE[^\[<>]*+)\[[^\]]*+\]\s*+>", re.IGNORECASE)
+"""The declarations that a text of XML begins with; to Python's parser the first one ends it."""
+
 _OBJECT = "\ufffc"
 """Stands in the text for what is not translated and has a place in the sentence."""
 _BOUNDARY = "\n"
 """Stands for what ends a sentence, as line ends do in a plain text."""
 _LINE_ENDS = str.maketrans(dict.fromkeys("\n\r\v\f\t\x1c\x1d\x1e\x85\u2028\u2029", " "))
 _SYNTAX = "&<>"
+_NOTE = re.compile(r"[\[(]?\d{1,3}[\])]?|[-+−]\d{0,3}|\d{0,3}[-+−]")
+_RAISED = str.maketrans("0123456789+-−([)]", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁽⁾⁾")
+_LOWERED = str.maketrans("0123456789+-−([)]", "₀₁₂₃₄₅₆₇₈₉₊₋₋₍₍₎₎")
+_FORMULA = re.compile(r"(?<![A-Za-z])(?:[A-Z][a-z]?)+\Z")
+"""What a lowered number follows in a formula; `search` takes the end of its range for that of the text."""
 _Attributes = Sequence[tuple[str, str | None]]
 
 
@@ -59,20 +68,22 @@ class _Event(NamedTuple):
     attributes: _Attributes = ()
 
 
-def read_markup(text: str, untranslated: Collection[str] = ()) -> tuple[Mapped, list[Mark]]:
+def read_markup(text: str, untranslated: Collection[str] = ()) -> tuple[Mapped, list[Mark], Sequence[Value]]:
     """Reads a text of HTML, or of the inline elements of XLIFF. Any text is one.
 
-    Returns the cleaned text, and marks of its tags, of what is not translated and of references that stand
-    for no letter. `untranslated` are further names of elements, in small letters, that are not translated.
+    Returns the cleaned text; marks of its tags, of what is not translated and of references that stand for
+    no letter; and what attributes have for people. `untranslated` are further names of elements, in small
+    letters, that are not translated.
     """
     reader = _Reader(text, untranslated)
     edits = list(reader.edits())
     shown = Mapped.of(text).spelled(text.translate(_LINE_ENDS)).edited(edits)
     cleaned = shown.then(clean(shown.text))
-    return cleaned, [
+    marks = [
         replace(mark, span=(cleaned.forth(mark.span[0]), cleaned.forth(mark.span[1])))
         for mark in reader.marks
     ]
+    return cleaned, marks, reader.values
 
 
 class _Reader:
@@ -81,6 +92,9 @@ class _Reader:
         self._untranslated = untranslated
         self.marks: list[Mark] = []
         """The marks, with spans of the caller's text."""
+        self.values: list[Value] = []
+        self._is_kept = False
+        """Whether line ends are, as in a field to type in."""
 
     def edits(self) -> Iterator[Edit]:
         """What must be done to the text so that it has no tags; with it, all marks are found."""
@@ -94,12 +108,25 @@ class _Reader:
             raw = self._text[event.start : event.end]
             if event.kind is _EventKind.REFERENCE:
                 yield from self._reference(span, raw)
-            elif self._is_untranslated(event, end):
+            elif end is not None and (raised := self._raised(event, events[index + 1 : end])):
+                span = event.start, events[end].end
+                self.marks.append(Mark(span=span, kind=Kind.RAISED))
+                yield span, raised
+                index = end
+            elif self._stands_for_word(events, index, end) or self._is_untranslated(event, end):
                 end = index if end is None else end
                 yield self._untouched(events[index : end + 1])
                 index = end
-            elif event.kind is not _EventKind.TEXT:
+            elif event.kind is _EventKind.TEXT:
+                if self._is_kept:
+                    for line_end in re.finditer("[\r\n]+", raw):
+                        yield moved(line_end.span(), event.start), _BOUNDARY
+            else:
                 is_block = event.name in _elements("blocks")
+                if event.name == "textarea":
+                    self._is_kept = event.kind is _EventKind.START
+                if event.attributes:
+                    self.values += values_of(event.name, raw, event.start, _elements("read"))
                 if event.kind is _EventKind.START and end is not None and not is_block:
                     last = events[end]
                     closed = self._text[last.start : last.end]
@@ -109,6 +136,33 @@ class _Reader:
                     self.marks.append(Mark(span=(event.start, event.start), kind=Kind.TAG, output=raw))
                 yield span, _BOUNDARY if is_block else ""
             index += 1
+
+    def _raised(self, event: _Event, content: Sequence[_Event]) -> str:
+        """The number that is all that an element holds, as Unicode writes it raised or lowered; empty of any
+        other element.
+
+        Such an element may have any name where its number touches a letter before it.
+        """
+        is_named = event.name in ("sup", "sub")
+        if not is_named and len(content) != 1:
+            return ""
+        shown = "".join(self._text[each.start : each.end] for each in content if each.kind is _EventKind.TEXT)
+        if is_named:
+            is_low = event.name == "sub"
+        elif self._text[event.start - 1 : event.start].isalpha() and shown.isdigit():
+            is_low = _FORMULA.search(self._text, max(0, event.start - 20), event.start) is not None
+        else:
+            return ""
+        return shown.translate(_LOWERED if is_low else _RAISED) if _NOTE.fullmatch(shown) else ""
+
+    def _stands_for_word(self, events: Sequence[_Event], index: int, end: int | None) -> bool:
+        """Whether it is a placeholder that holds nothing and touches no word."""
+        event, last = events[index], events[index if end is None else end]
+        is_empty = end == index + 1 or event.kind is _EventKind.OTHER
+        if not is_empty or event.name not in _elements("placeholders"):
+            return False
+        around = self._text[event.start - 1 : event.start] + self._text[last.end : last.end + 1]
+        return not any(map(str.isalnum, around))
 
     def _is_untranslated(self, event: _Event, end: int | None) -> bool:
         if event.kind is _EventKind.OTHER:
@@ -126,7 +180,9 @@ class _Reader:
     def _reference(self, span: tuple[int, int], raw: str) -> Iterator[Edit]:
         shown = html.unescape(raw)
         if shown == raw:
-            # No reference after all.
+            if raw.endswith(";"):
+                # One of XML's own; any other is no reference after all.
+                self.marks.append(Mark(span=span, kind=Kind.UNTRANSLATED))
             return
         shown = shown.translate(_LINE_ENDS)
         if shown.isspace():
@@ -147,14 +203,16 @@ class _Reader:
 
 @functools.cache
 def _elements(kind: str) -> frozenset[str]:
-    """The names of elements that are "blocks" or "untranslated"."""
+    """The names that the table has of a kind."""
     listed = tomllib.loads(files("dragoman_server.text.read").joinpath("elements.toml").read_text("utf-8"))
-    return frozenset(f"{listed[kind]} {listed['untranslated_blocks']}".split())
+    others = listed["untranslated_blocks"] if kind in ("blocks", "untranslated") else ""
+    return frozenset(f"{listed[kind]} {others}".split())
 
 
 def _parse(text: str) -> list[_Event]:
     """The events of a text with markup. They cover it, in order."""
     text = _HUGE_NUMBER.sub("##", text)
+    text = _DECLARATIONS.sub(lambda found: f"{found[1]}{'-' * (len(found[0]) - len(found[1]) - 1)}>", text)
     raw: list[tuple[_EventKind, int, str, _Attributes]] = []
     start = 0
     for _ in range(MAX_UNCLOSED):
@@ -245,7 +303,7 @@ class _Parser(HTMLParser):
         self._note(_EventKind.OTHER)
 
     def handle_decl(self, decl: str) -> None:
-        self._note(_EventKind.OTHER, "!")
+        self._note(_EventKind.OTHER, "!doctype")
 
     def unknown_decl(self, data: str) -> None:
         self._note(_EventKind.OTHER, "!")
