@@ -4,13 +4,14 @@ import html
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 from dragoman_files.document import Segment
 from dragoman_files.format import ITEM_BYTES, Reading
-from dragoman_files.tags import Kind, Piece, Tagged, encode_with, runs
-from dragoman_files.texts import collapse, unescape
+from dragoman_files.tags import Kind, Piece, Tagged, Value, encode_with, runs, values_outside
+from dragoman_files.texts import collapse, has_letters, primary_language, unescape
 
 _WITHIN_SENTENCES = (
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark nobr picture q rp"
@@ -22,7 +23,7 @@ VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
 """Elements that have a start tag alone."""
-_NO_PROSE = "code kbd math noembed noframes pre samp script style svg template textarea tt var xmp"
+_NO_PROSE = "code kbd math noembed noframes pre samp script style template tt var xmp"
 _UNTRANSLATED = frozenset(_NO_PROSE.split())
 _SELF_CLOSING = frozenset(("dd", "dt", "li", "option", "p", "rp", "rt", "td", "th", "tr"))
 """Elements that end where the next one of their kind begins."""
@@ -42,10 +43,26 @@ _TOKEN = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 """What is no text (HTML's standard, 13.2.5), and CDATA, which XHTML has."""
+_LINE = re.compile(r"[\r\n]++|[^\r\n]++")
 _BEGIN_OF_TOKEN = re.compile("<(?=[A-Za-z/!?])")
 _ATTRIBUTE = re.compile(r"""([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>]*+)))?+""")
-_RAW_TEXT = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in ("script", "style")}
+_RAW_TEXT = {
+    name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in ("script", "style", "textarea")
+}
 """Elements whose content has no tags, and what ends it."""
+_OF_PEOPLE = (
+    "abbr alt aria-description aria-label aria-roledescription aria-valuetext label placeholder title"
+)
+_READ = frozenset(_OF_PEOPLE.split())
+"""Attributes that people read or hear."""
+_MAY_BE_READ = re.compile("|".join((*_READ, "value", "content")), re.IGNORECASE)
+_BUTTONS = frozenset(("button", "reset", "submit"))
+_DESCRIPTIONS = frozenset(
+    ("description", "og:title", "og:description", "og:image:alt", "twitter:title", "twitter:description")
+)
+"""What `meta` says for people."""
+_ROOT = re.compile(r"<html\b[^<>]*>", re.IGNORECASE)
+LANGUAGE = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["']?)([\w-]+)""", re.IGNORECASE)
 _DECLARED = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 
 
@@ -56,10 +73,25 @@ def declared_encoding(head: bytes) -> str | None:
     return None if name is None or name.startswith("utf-16") else name
 
 
+def prepare(source: str, reading: Reading) -> str:
+    """The page, which says that it is in the target language."""
+    write = renamed(reading)
+    return _ROOT.sub(lambda tag: LANGUAGE.sub(write, tag[0]), source, count=1)
+
+
+def renamed(reading: Reading, stated: str = "") -> Callable[[re.Match[str]], str]:
+    """What is written for a match of `LANGUAGE`: the target's where it is the source's, or the one stated."""
+    target = html.escape(reading.target_language or "")
+    known = {primary_language(language) for language in (stated, reading.source_language or stated)}
+    return lambda match: match[1] + (target if target and primary_language(match[2]) in known else match[2])
+
+
 def segments(source: str, reading: Reading) -> Iterator[Segment]:
     """The texts of a page or of a part of one."""
-    for block in _blocks(source, reading):
-        for run in runs(source, block, reading):
+    for pieces in _blocks(source, reading):
+        found = list(runs(source, pieces, reading))
+        yield from (of_value(source, value) for value in values_outside(pieces, found))
+        for run in found:
             tagged = Tagged(source, run, _encode)
             yield Segment(
                 start=run.start,
@@ -70,22 +102,41 @@ def segments(source: str, reading: Reading) -> Iterator[Segment]:
             )
 
 
+def of_value(source: str, value: Value) -> Segment:
+    """A text within markup that is in no text itself."""
+    text = value.decode(source[value.start : value.end])
+    return Segment(
+        start=value.start,
+        end=value.end,
+        text=html.escape(text, quote=False),
+        readable=text,
+        write=lambda translation: value.encode(unescape(translation)),
+    )
+
+
 _encode = encode_with(partial(html.escape, quote=False))
 
 
-def _blocks(source: str, reading: Reading) -> Iterator[Iterable[Piece]]:
-    """The pieces between marks that bound sentences."""
+def _in_quotes(around: str, text: str) -> str:
+    """A text as an attribute's value, in quotes of its own where none are around it."""
+    quote = around or '"'
+    written = html.escape(text, quote=False).replace(quote, f"&#{ord(quote)};")
+    return written if around else f"{quote}{written}{quote}"
+
+
+def _blocks(source: str, reading: Reading) -> Iterator[list[Piece]]:
+    """The pieces between marks that bound sentences, with the mark behind them."""
     block: list[Piece] = []
     for mark in _Page(source).marks():
         reading.take(ITEM_BYTES)
         if mark.kind == "bound":
-            yield _joined(block)
+            yield [*_joined(block), replace(mark, kind="markup")]
             block = []
         elif mark.kind == "text":
             block += _text_pieces(source, mark.start, mark.end)
         else:
             block.append(mark)
-    yield _joined(block)
+    yield list(_joined(block))
 
 
 def _text_pieces(source: str, start: int, end: int) -> Iterator[Piece]:
@@ -147,12 +198,16 @@ class _Page:
                     self._close(tag)
                 self._open.append((tag, self._is_translated(tag, token["attributes"])))
                 self._open_names[tag] += 1
-            yield self._tag_mark(start, position, kind, "html" if token["declaration"] else tag)
+            mark = self._tag_mark(start, position, kind, "html" if token["declaration"] else tag)
+            is_read = (
+                self._open[-1][1] if kind == "open" else self._is_translated(tag, token["attributes"] or "")
+            )
+            yield replace(mark, values=tuple(self._values(tag, token))) if is_read else mark
             if kind == "open" and tag in _RAW_TEXT:
                 end = _RAW_TEXT[tag].search(source, position)
                 stop = len(source) if end is None else end.start()
-                if stop > position:
-                    yield self._mark(position, stop, "text")
+                for line in _LINE.finditer(source, position, stop):
+                    yield self._mark(*line.span(), "bound" if line[0].isspace() else "text")
                 position = stop
         if position < len(source):
             yield self._mark(position, len(source), "text")
@@ -179,6 +234,31 @@ class _Page:
             if "notranslate" in values.get("class", "").split():
                 return False
         return tag not in _UNTRANSLATED and (not self._open or self._open[-1][1])
+
+    def _values(self, tag: str, token: re.Match[str]) -> Iterator[Value]:
+        """The texts that people read in a start tag."""
+        attributes = token["attributes"] or ""
+        if not _MAY_BE_READ.search(attributes):
+            return
+        found = list(_ATTRIBUTE.finditer(attributes))
+        stated = {match[1].lower(): (match[2] or match[3] or match[4] or "").lower() for match in found}
+        is_button = tag == "input" and stated.get("type") in _BUTTONS
+        is_described = tag == "meta" and _DESCRIPTIONS.intersection(
+            (stated.get("name"), stated.get("property"))
+        )
+        for match in found:
+            name = match[1].lower()
+            is_read = name in _READ or (name == "value" and is_button) or (name == "content" and is_described)
+            if is_read and match.lastindex and match.lastindex > 1 and has_letters(match[match.lastindex]):
+                start, end = match.span(match.lastindex)
+                offset = token.start("attributes")
+                around = attributes[start - 1] if match.lastindex < 4 else ""
+                yield Value(
+                    start=start + offset,
+                    end=end + offset,
+                    decode=unescape,
+                    encode=partial(_in_quotes, around),
+                )
 
     def _close(self, tag: str) -> None:
         while True:

@@ -13,14 +13,39 @@ from dragoman_files.texts import has_letters, is_sound
 
 _NEXT = re.compile(r'["{}\[\],:]')
 
+_TECHNICAL_KEY = re.compile(
+    r"(?:^|[-_.]|(?<=[a-z])(?=[A-Z]))(?:id|ids|uuid|guid|key|class|classes|className|css|style|slug|href|src|url|uri"
+    r"|path|file|filename|icon|image|img|color|colour|lang|locale|charset|encoding|mime|type|format|pattern|regex"
+    r"|regexp|route|selector|testid|token|hash|version|variant|align)\Z",
+    re.IGNORECASE,
+)
+"""The last word of keys whose strings are names rather than texts, where these look like it."""
+_NAMES = re.compile(
+    r"[a-z0-9]+|(?=\S*[-_./:#\d]|\S*[a-z][A-Z])\S+"
+    r"|(?=.*[-_./:#\d])[a-z0-9_:./#\[\]-]+(?: [a-z0-9_:./#\[\]-]+)+"
+)
+"""How they look: one word in small letters, or with signs, digits or capitals within, or several of these."""
+_NO_TEXT = re.compile(
+    r"(?=.*(?:YY|yy|MM|DD|dd|HH|hh|mm|ss))[YyMDdHhmsSaAZT:./,\- ]{2,30}"
+    r"|(?=[^_:.]*[_:.])[a-z0-9]++(?:[-_:.][a-z0-9]++)++"
+)
+"""What is no text whatever its key: formats of dates and times, and names in several parts."""
+
+
+def is_prose(key: str | None, text: str) -> bool:
+    """Whether a string may be meant for people, by its key and its own look."""
+    is_technical = _TECHNICAL_KEY.search(key or "") is not None and _NAMES.fullmatch(text) is not None
+    return not (is_technical or _NO_TEXT.fullmatch(text))
+
 
 def segments(source: str, reading: Reading) -> Iterator[Segment]:
-    """The string values with a letter, those under one of the keys alone where some are given, however deep.
+    """The string values with a letter, those under one of the keys alone where some are given, however deep,
+    else those that look like texts.
 
     Strings of an array are under its key. Raises FileError for what is no JSON.
     """
     keys = reading.options.keys
-    return _segments(source, lambda key, depth, text: not keys or key in keys)
+    return _segments(source, lambda key, depth, text: key in keys if keys else is_prose(key, text))
 
 
 def bundle_segments(source: str, reading: Reading) -> Iterator[Segment]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from dragoman_files import hypertext
 from dragoman_files.document import Segment
 from dragoman_files.format import ITEM_BYTES, Reading, UnitError
-from dragoman_files.tags import Kind, Notations, Piece, Tagged, encode_with, runs
-from dragoman_files.texts import collapse
+from dragoman_files.tags import Kind, Notations, Piece, Tagged, Value, encode_with, runs, values_outside
+from dragoman_files.texts import collapse, unescape
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -26,6 +26,14 @@ _FRONT_MATTER = re.compile(
 )
 _UNSPOKEN = re.compile(r"^\^\S+$|\[\^[^\]\s]+\]:?|\{[/#.][^{}\n]*\}|^\[[ xX]\](?= )")
 """Within a text: footnotes' names, anchors and comments in braces, boxes to tick."""
+_BOX = re.compile(
+    r"(\[!\w+\][-+]?|:{3,}[ \t]*[\w-]*[ \t]*\[?|(?:!!!|\?\?\?\+?)[ \t]+[a-z][a-z -]*(?:\"|\Z))"
+    r"(.*?)([\]\"]?)\Z"
+)
+"""The line that a box of GitHub, Docusaurus or MkDocs begins or ends with, and the title in it."""
+_TITLE = re.compile(r"""\s(["'])((?:\\.|(?!\1)[^\\])*+)\1\s*+\)\Z""", re.DOTALL)
+"""The title of a link, behind where it goes."""
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _TAG = re.compile(r"<(?P<slash>/?)(?P<name>[A-Za-z][\w-]*)")
 _TEXTS = ("text", "text_special")
 _PUNCTUATION = re.compile(r"([\\`*_\[\]#+\-.<>|~&=!:])")
@@ -44,6 +52,7 @@ class _Markdown:
 
     def __init__(self) -> None:
         from markdown_it import MarkdownIt
+        from markdown_it.rules_block import reference
         from markdown_it.rules_inline import image, link
 
         self._markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -55,6 +64,14 @@ class _Markdown:
         self._reading: Reading | None = None
         for rule in ("block", "inline"):
             self._markdown.core.ruler.before(rule, f"count_{rule}", self._count)
+        self._markdown.block.ruler.at(
+            "reference",
+            # A footnote is none, though its text may be a single word.
+            lambda state, *others: (
+                not state.src.startswith("[^", state.bMarks[others[0]] + state.tShift[others[0]])
+                and reference(state, *others)
+            ),
+        )
         _note_end(self._markdown, "link", link)
         _note_end(self._markdown, "image", image)
 
@@ -78,6 +95,8 @@ class _Markdown:
                 first = token.map[0]
                 cursor = cursor if is_cell and first == row else 0
                 row = first
+                if is_cell:
+                    token.content = token.content.replace("|", r"\|")
                 columns = _columns(token.content, lines, first, cursor if is_cell else None)
                 cursor = len(lines[first]) if columns is None else columns[0] + len(token.content)
                 if columns is not None:
@@ -110,7 +129,7 @@ class _Markdown:
     ) -> Iterator[Segment]:
         """`line_starts` is where in the source each line of the token's content begins."""
         content = token.content
-        pieces = _Pieces(content)
+        pieces = _Pieces(content, is_cell=is_cell)
         if not pieces.read(token.children or []) or content[pieces.position :].strip():
             return
 
@@ -120,7 +139,11 @@ class _Markdown:
             number = bisect_right(begins, position) - 1
             return line_starts[number] + position - begins[number]
 
-        for run in runs(content, pieces.pieces, reading):
+        found = list(runs(content, pieces.pieces, reading))
+        for value in values_outside(pieces.pieces, found):
+            segment = hypertext.of_value(content, value)
+            yield replace(segment, start=in_source(value.start), end=in_source(value.end))
+        for run in found:
             tagged = Tagged(content, run, partial(self._encode, is_cell=is_cell))
             yield Segment(
                 start=in_source(run.start),
@@ -137,13 +160,14 @@ class _Markdown:
             raise UnitError("its markup would be read as another where the translation has it")
         return written
 
-    def _markup(self, content: str) -> Counter[tuple[str, str]]:
+    def _markup(self, content: str) -> Counter[tuple[str, str, str]]:
         """The inline markup of a text: what it is, and where links go or what code says."""
         [inline] = self._markdown.parseInline(content, self._env)
         return Counter(
             (
                 child.type,
-                f"{child.attrs}{child.content if child.type in ('code_inline', 'html_inline') else ''}",
+                str(child.attrs.get("href", "")),
+                child.content if child.type in ("code_inline", "html_inline") else "",
             )
             for child in inline.children or []
             if child.type not in ("text", "text_special", "softbreak", "image")
@@ -183,8 +207,10 @@ class _Counted(list["Token"]):
 class _Pieces:
     """The pieces of a paragraph's content, found by following its tokens."""
 
-    def __init__(self, content: str) -> None:
+    def __init__(self, content: str, *, is_cell: bool) -> None:
         self._content = content
+        self._is_cell = is_cell
+        self._is_box = False
         self.position = 0
         self.pieces: list[Piece] = []
         self._opened: list[tuple[int, int]] = []
@@ -200,6 +226,8 @@ class _Pieces:
                 return self._text(token.content)
             case "text_special":
                 return self._literal(token.markup, "text", decode=lambda raw, text=token.content: text)  # type: ignore[misc]
+            case "softbreak" if self._is_box or self._content.startswith(":::", self.position + 1):
+                return self._take(r"[ \t]*\n[ \t]*")
             case "softbreak":
                 return self._take(r"[ \t]*\n[ \t]*", decode=str)
             case "hardbreak":
@@ -231,14 +259,25 @@ class _Pieces:
                 return bool(token.markup) and self._literal(token.markup, kind, name)  # type: ignore[arg-type]
 
     def _text(self, text: str) -> bool:
+        if self._is_cell:
+            text = text.replace("|", r"\|")
         if not self._content.startswith(text, self.position):
             return False
         end = self.position + len(text)
+        line = self._content.rfind("\n", 0, self.position) + 1
+        begins_line = not self._content[line : self.position].strip()
+        box = _BOX.match(text) if begins_line else None
+        self._is_box = box is not None or (self._is_box and not begins_line)
+        if box is not None:
+            for rank, kind in ((1, "markup"), (2, "text"), (3, "markup")):
+                self._add(end - len(text) + box.end(rank), kind)
+            return True
         for mark in _UNSPOKEN.finditer(text):
             start = end - len(text) + mark.start()
-            self._add(start, "text")
-            self._add(start + len(mark[0]), "empty" if mark[0].startswith("[^") else "markup")
-        self._add(end, "text")
+            self._add(start, "text", decode=_unpiped)
+            is_empty = mark[0].startswith("[^") and not mark[0].endswith(":")
+            self._add(start + len(mark[0]), "empty" if is_empty else "markup")
+        self._add(end, "text", decode=_unpiped)
         return True
 
     def _literal(
@@ -280,6 +319,10 @@ class _Pieces:
             if any(piece.kind == "markup" for piece in self.pieces[first:]):
                 self.pieces[first:] = [replace(piece, kind="markup") for piece in self.pieces[first:]]
         self._add(end, "close", name=name, output=output)
+        if title := _TITLE.search(self._content, end - len(brackets), end):
+            start, stop = title.span(2)
+            value = Value(start=start, end=stop, decode=_unescaped, encode=partial(_quoted, title[1]))
+            self.pieces[-1] = replace(self.pieces[-1], values=(value,))
         return True
 
     def _add(
@@ -294,6 +337,20 @@ class _Pieces:
         piece = Piece(start=self.position, end=end, kind=kind, name=name, decode=decode, output=output)
         self.pieces.append(piece)
         self.position = end
+
+
+def _unpiped(raw: str) -> str:
+    """A text as a cell has it, where a bar must be escaped whatever it stands in."""
+    return raw.replace(r"\|", "|")
+
+
+def _unescaped(raw: str) -> str:
+    return unescape(_ESCAPED.sub(r"\1", raw))
+
+
+def _quoted(quote: str, text: str) -> str:
+    """A text as a link's title has it between its quotes."""
+    return re.sub(rf"([\\&{quote}])", r"\\\1", " ".join(text.split()))
 
 
 def _tag_kind(tag: str) -> tuple[Kind, str]:

@@ -55,13 +55,14 @@ _FORMATS: dict[FormatName, tuple[str, Callable[[FormatName, FormatOptions], Form
     "ts": (".ts", partial(_xml, segments=_of_menus(xliff.segments, is_html=True), prepare=xliff.prepare)),
     "csv": (".csv", table_format),
     "tsv": (".tsv", table_format),
-    "srt": (".srt", partial(document_format, segments=subtitles.srt_segments)),
-    "vtt": (".vtt", partial(document_format, segments=subtitles.vtt_segments)),
+    "srt": (".srt", partial(document_format, segments=subtitles.srt_segments, text_format="html")),
+    "vtt": (".vtt", partial(document_format, segments=subtitles.vtt_segments, text_format="html")),
     "html": (
         ".html .htm .xhtml",
         partial(
             document_format,
             segments=hypertext.segments,
+            prepare=hypertext.prepare,
             declared=hypertext.declared_encoding,
             has_references=True,
             text_format="html",

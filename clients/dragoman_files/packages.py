@@ -23,8 +23,7 @@ from dragoman_files.document import MAX_DOCUMENT_BYTES, Segment, counted, size_o
 from dragoman_files.encodings import Codec, decode
 from dragoman_files.format import FileError, Format, FormatName, FormatOptions, Input, Reading, Unit
 from dragoman_files.looks import pieces_of, write_looks
-from dragoman_files.texts import primary_language
-from dragoman_files.xml_events import Event, declared_encoding, escape, events
+from dragoman_files.xml_events import Event, declared_encoding, events
 from dragoman_files.xml_texts import Grammar
 
 _SEPARATOR = "\0"
@@ -180,7 +179,6 @@ def _open_parts(archive: zipfile.ZipFile, *, kind: str, grammar: Grammar = _OPEN
 _CONTENTS = Grammar(paragraphs=frozenset(("text",)))
 _METADATA = Grammar(paragraphs=frozenset(("title", "description")))
 _TAG = re.compile(r"<[A-Za-z][^<>]*>")
-_LANGUAGE_OF_TAG = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["'])([^"'<>]*)""")
 _LANGUAGE_OF_BOOK = re.compile(r"(<(?:\w+:)?language\b[^<>]*>\s*)([^<>\s]+)")
 
 
@@ -216,16 +214,9 @@ def _book_parts(archive: zipfile.ZipFile) -> _Parts:
 
 def _in_target_language(stated: str, text: str, reading: Reading) -> str:
     """The part, whose tags that say the book's language, or the source's, say the target's."""
-    if reading.target_language is None:
-        return text
-    target = escape(reading.target_language).replace('"', "&quot;")
-    known = {primary_language(stated), primary_language(reading.source_language or stated)}
-
-    def translated(match: re.Match[str]) -> str:
-        return match[1] + (target if primary_language(match[2]) in known else match[2])
-
-    text = _TAG.sub(lambda tag: _LANGUAGE_OF_TAG.sub(translated, tag[0]), text)
-    return _LANGUAGE_OF_BOOK.sub(translated, text)
+    write = hypertext.renamed(reading, stated)
+    text = _TAG.sub(lambda tag: hypertext.LANGUAGE.sub(write, tag[0]), text)
+    return _LANGUAGE_OF_BOOK.sub(write, text)
 
 
 _FORMATS: dict[FormatName, Callable[[zipfile.ZipFile], _Parts]] = {

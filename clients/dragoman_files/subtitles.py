@@ -6,19 +6,30 @@ are read here, as https://www.w3.org/TR/webvtt1/ (section 4) has them; SubRip ha
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from dragoman_files.document import Segment
 from dragoman_files.format import FileError, Reading
-from dragoman_files.tags import Piece, runs
-from dragoman_files.texts import unescape
+from dragoman_files.tags import Kind, Piece, Run, Tagged, encode_with, runs
+from dragoman_files.texts import ITEMS, collapse, unescape
 
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[.,]\d{1,3}"
 _TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?![\d:])")
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n|\n|\r|\Z)")
 # Up to the next ">", whatever stands before it: webvtt1, section 6.4.5, the tokenizer of cue texts.
-_MARKUP = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
+_MARKUP = re.compile(r"<(?P<end>/?)(?P<name>[a-z]*)[^<>]*>|\{\\[^{}]*\}|(?P<line>\r\n|\n|\r)", re.IGNORECASE)
+_AROUND = frozenset(("b", "c", "font", "i", "lang", "rt", "ruby", "s", "strike", "u"))
+"""Elements around words of a sentence."""
+_SOUND = re.compile(rf"\s*(?:[{ITEMS}]\s+)?(\[[^\[\]<>\r\n]*\]|\([^()<>\r\n]*\))(?=\s|\Z)")
+"""What is heard or done, where a line begins."""
+_SPEAKER = re.compile(rf"\s*(?:[{ITEMS}]\s+)?([^\W\d_][\w .'’&-]{{0,30}}:)(?=\s)")
+_ITEM = re.compile(rf"[ \t]*[{ITEMS}]")
 _NO_CUES = ("NOTE", "STYLE", "REGION")
+_ENDS = '.!?…。！？♪"”“»«)]'
+"""What a text ends in that does not go on in the next cue."""
+_MAX_SHARED = 10
+"""Most cues that one sentence is shared out over."""
 
 
 def srt_segments(source: str, reading: Reading) -> Iterator[Segment]:
@@ -43,12 +54,9 @@ def _segments(
 ) -> Iterator[Segment]:
     """`header` says that the first block is no cue, nor any without a timing."""
 
-    def write(translation: str) -> str:
-        # A blank line would end the cue, an arrow make a timing of its line.
-        lines = (line.strip() for line in translation.splitlines())
-        return encode("\n".join(filter(None, lines)).replace("-->", "->"))
-
-    has_cue = False
+    has_cue, join = False, bool(reading.options.join_lines)
+    # The last texts, which may go on in the next cue.
+    held: list[Run] = []
     for begin, end in _blocks(source):
         if header and begin == 0:
             continue
@@ -62,16 +70,69 @@ def _segments(
                 )
             start = begin
         has_cue = True
-        for run in runs(source, _pieces(source, start, end, decode), reading):
-            newline = "\r\n" if "\r\n" in source[run.start : run.end] else "\n"
-            yield Segment(
-                start=run.start,
-                end=run.end,
-                text=run.text.replace("\r\n", "\n").replace("\r", "\n"),
-                write=lambda translation, newline=newline: write(translation).replace("\n", newline),  # type: ignore[misc]
-            )
+        found = list(runs(source, _pieces(source, start, end, decode, join), reading))
+        for run in found[:1]:
+            if held and not (join and _goes_on(held, run) and len(held) < _MAX_SHARED):
+                yield _segment(source, held, encode)
+                held = []
+            held.append(run)
+        for run in found[1:]:
+            yield _segment(source, held, encode)
+            held = [run]
+    if held:
+        yield _segment(source, held, encode)
     if not has_cue and source.strip() and not header:
         raise FileError("no cue: no line with a timing such as 00:00:01,000 --> 00:00:02,000")
+
+
+def _goes_on(held: Sequence[Run], run: Run) -> bool:
+    """Whether a cue's text is the rest of the sentence before it. Only such without markup are one text."""
+    before = held[-1].text.rstrip()
+    is_plain = all(piece.kind == "text" for one in (held[-1], run) for piece in one.pieces)
+    return is_plain and before[-1] not in _ENDS and (run.text[0].islower() or before[-1] == ",")
+
+
+def _segment(source: str, held: Sequence[Run], encode: Callable[[str], str]) -> Segment:
+    """One text, or several that are one sentence."""
+
+    def encoded(text: str) -> str:
+        # A line end would be one of the cue's, an arrow make a timing of its line.
+        return encode(" ".join(text.split("\n")).replace("-->", "->"))
+
+    def shared(translation: str) -> str:
+        parts = _shares(unescape(translation).strip(), [len(run.text) for run in held])
+        written, end = "", held[0].start
+        for run, part in zip(held, parts, strict=True):
+            written += source[end : run.start] + encoded(part)
+            end = run.end
+        return written
+
+    tagged = [Tagged(source, run, encode_with(encoded)) for run in held]
+    return Segment(
+        start=held[0].start,
+        end=held[-1].end,
+        text=collapse(" ".join(one.html for one in tagged)),
+        readable=" ".join(run.text for run in held),
+        write=tagged[0].write if len(held) == 1 else shared,
+    )
+
+
+def _shares(text: str, lengths: Sequence[int]) -> list[str]:
+    """A text in so many parts, cut between words, if possible behind a comma, about as long as these."""
+    places = [found.end() for found in re.finditer(r"\s+", text)] or list(range(1, len(text)))
+    parts, start, rest = [], 0, sum(lengths)
+    for length in lengths[:-1]:
+        wanted = start + (len(text) - start) * length / rest
+        rest -= length
+        free = [place for place in places if place > start]
+        end = min(free, key=partial(_distance, text, wanted), default=len(text))
+        parts.append(text[start:end].strip())
+        start = end
+    return [*parts, text[start:].strip()]
+
+
+def _distance(text: str, wanted: float, place: int) -> float:
+    return abs(place - wanted) * (0.5 if text[:place].rstrip()[-1:] in ",;:–—.!?" else 1)
 
 
 def _blocks(source: str) -> Iterator[tuple[int, int]]:
@@ -105,12 +166,46 @@ def _text_start(source: str, start: int, end: int) -> int | None:
     return None
 
 
-def _pieces(source: str, start: int, end: int, decode: Callable[[str], str]) -> Iterator[Piece]:
-    for mark in _MARKUP.finditer(source, start, end):
-        yield Piece(start=start, end=mark.start(), kind="text", decode=decode)
-        yield Piece(start=mark.start(), end=mark.end(), kind="markup")
-        start = mark.end()
-    yield Piece(start=start, end=end, kind="text", decode=decode)
+def _pieces(source: str, start: int, end: int, decode: Callable[[str], str], join: bool) -> Iterator[Piece]:
+    """The pieces of a cue's text, in which a sound is a text of its own, and the name of a speaker none."""
+    is_first = True
+    while start < end:
+        if is_first:
+            # What a line begins with.
+            while lead := _SOUND.match(source, start, end) or _speaker(source, start, end):
+                first, last = lead.span(1)
+                inner = (first + 1, last - 1) if lead[1][0] in "[(" else (last, last)
+                yield Piece(start=start, end=inner[0], kind="markup")
+                yield Piece(start=inner[0], end=inner[1], kind="text", decode=decode)
+                yield Piece(start=inner[1], end=last, kind="markup")
+                start = lead.end(1)
+        mark = _MARKUP.search(source, start, end)
+        stop = end if mark is None else mark.start()
+        yield Piece(start=start, end=stop, kind="text", decode=decode)
+        start = stop
+        if mark is not None:
+            is_first = mark["line"] is not None or (is_first and not source[start:stop].strip())
+            yield _mark_piece(source, mark, join=join)
+            start = mark.end()
+
+
+def _mark_piece(source: str, mark: re.Match[str], *, join: bool) -> Piece:
+    kind: Kind = "empty"
+    name = (mark["name"] or "").lower()
+    if mark["line"]:
+        kind = "text" if join and not _ITEM.match(source, mark.end()) else "break"
+    elif name in _AROUND:
+        kind = "close" if mark["end"] else "open"
+    elif name:
+        # A voice, which bounds texts.
+        kind = "markup"
+    return Piece(start=mark.start(), end=mark.end(), kind=kind, name=name)
+
+
+def _speaker(source: str, start: int, end: int) -> re.Match[str] | None:
+    """Who speaks, where a line begins with a name in capitals."""
+    found = _SPEAKER.match(source, start, end)
+    return found if found is not None and found[1].isupper() else None
 
 
 def _line(source: str, position: int) -> int:

@@ -8,7 +8,7 @@ word, `<br id="4"/>` for a line break. It sees to it that each comes back once, 
 import html
 import itertools
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -17,6 +17,18 @@ from dragoman_files.format import ITEM_BYTES, Reading, UnitError
 from dragoman_files.texts import BLANK, has_letters, unescape
 
 Kind = Literal["text", "markup", "bound", "glue", "open", "close", "empty", "word", "break"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Value:
+    """A text within markup, such as an attribute's: no part of the sentence that its tag stands in."""
+
+    start: int
+    end: int
+    decode: Callable[[str], str]
+    """The text that its notation in the source stands for."""
+    encode: Callable[[str], str]
+    """The notation of a text."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +50,8 @@ class Piece:
     """A tag's name: the next end tag of this name closes it."""
     output: str | None = None
     """The text in the translation in its place; None keeps the source's."""
+    values: tuple[Value, ...] = ()
+    """The texts within markup, in order."""
     look: str = ""
     """Of a text in a format where each has its own: what comes before it for it to look like that."""
 
@@ -54,6 +68,16 @@ class Run:
     """The text that follows the translation, in the source's notation."""
     pieces: tuple[Piece, ...]
     """The pieces of the run; elements nest."""
+
+
+def values_outside(pieces: Iterable[Piece], found: Sequence[Run]) -> Iterator[Value]:
+    """The texts within markup that is in none of a block's texts; all are in order."""
+    remaining = deque(found)
+    for value in (value for piece in pieces for value in piece.values):
+        while remaining and remaining[0].end <= value.start:
+            remaining.popleft()
+        if not remaining or value.start < remaining[0].start:
+            yield value
 
 
 def runs(source: str, pieces: Iterable[Piece], reading: Reading) -> Iterator[Run]:
@@ -181,13 +205,15 @@ class Part:
 class Tagged:
     """One text."""
 
-    __slots__ = ("_encode", "_notations", "_pieces", "_run", "_source", "html")
+    __slots__ = ("_encode", "_notations", "_pieces", "_run", "_source", "_values", "html")
 
     def __init__(self, source: str, run: Run, encode: Encode) -> None:
         self._source = source
         self._run = run
         self._encode = encode
         self._pieces: dict[str, Piece] = {}
+        # By the break before each, the texts within markup, which stand behind all else.
+        self._values: dict[str, Value] = {}
         self._notations: dict[str, list[str]] = {}
         self.html = "".join(self._tags())
         """The text that is sent to the server."""
@@ -210,6 +236,11 @@ class Tagged:
                 tag = _WITHOUT_CONTENT[piece.kind].format(number)
             self._pieces[tag] = piece
             yield tag
+        values = (value for piece in self._run.pieces for value in piece.values)
+        for number, value in enumerate(values, start=len(self._run.pieces) + 1):
+            tag = _WITHOUT_CONTENT["break"].format(number)
+            self._values[tag] = value
+            yield tag + html.escape(value.decode(self._source[value.start : value.end]), quote=False)
 
     def _escaped(self, piece: Piece) -> str:
         decoded = self._decoded(piece)
@@ -258,17 +289,36 @@ class Tagged:
         """
         found = _TAG.split(translation)
         tags = found[1::2]
-        if Counter(tags) != Counter(list(self._pieces)) or not _nests(tags):
+        num_pieces = len(self._pieces)
+        if (
+            Counter(tags[:num_pieces]) != Counter(list(self._pieces))
+            or tags[num_pieces:] != list(self._values)
+            or not _nests(tags)
+        ):
             raise UnitError("the translation has not the markup of its text")
         texts = list(map(unescape, found[::2]))
-        written = self._written(texts)
+        values = {
+            value: value.encode(text.strip())
+            for value, text in zip(self._values.values(), texts[num_pieces + 1 :], strict=True)
+        }
+        written = self._written(texts[: num_pieces + 1])
         parts = []
         for index, text in enumerate(written):
             if text:
                 parts.append(Part(text=text, piece=None))
-            if index < len(tags):
-                parts.append(Part(text="", piece=self._pieces[tags[index]]))
+            if index < num_pieces:
+                parts.append(Part(text="", piece=self._filled(self._pieces[tags[index]], values)))
         return parts
+
+    def _filled(self, piece: Piece, values: Mapping[Value, str]) -> Piece:
+        """A piece with the translations of the texts within it."""
+        if not piece.values:
+            return piece
+        output, position = "", piece.start
+        for value in piece.values:
+            output += self._source[position : value.start] + values[value]
+            position = value.end
+        return replace(piece, output=output + self._source[position : piece.end])
 
     def _written(self, texts: list[str]) -> list[str]:
         """The texts as the file writes them: a character as in the source, where that had one of its own.

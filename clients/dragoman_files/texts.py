@@ -14,7 +14,7 @@ BLANK = " \t\r\n\f"
 
 _BREAK = re.compile(r"(?<=[^ \t\r\n])[ \t]*\r?\n[ \t]*(?=[^ \t\r\n])")
 """A line break with text on both sides."""
-_ITEMS = "-–—*•"
+ITEMS = "-–—*•"
 """How a line begins that does not go on with the line before: items, and speakers of a dialogue."""
 _RUN = re.compile(r"[ \t\r\n\f]+")
 
@@ -50,7 +50,7 @@ def join_lines(text: str) -> str:
 
     def joint(match: re.Match[str]) -> str:
         before, after = text[match.start() - 1], text[match.end()]
-        if after in _ITEMS:
+        if after in ITEMS:
             return match[0]
         return "" if _is_wide(before) and _is_wide(after) else " "
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from dragoman_files.document import Segment
 from dragoman_files.format import ITEM_BYTES, FileError, Reading
+from dragoman_files.json_strings import is_prose
 from dragoman_files.texts import has_letters, is_sound
 
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
@@ -42,7 +43,7 @@ def segments(source: str, reading: Reading) -> Iterator[Segment]:
         text = value.strip("\n") if raw[:1] in ("|", ">") else value
         # Where a number says how far a block is indented, its first line need not.
         is_readable = has_letters(text) and is_sound(text) and not _INDENTED.match(raw)
-        if is_readable and (not keys or key in keys):
+        if is_readable and (key in keys if keys else is_prose(key, text)):
             yield Segment(start=properties.end(), end=end, text=text, write=partial(_written, raw))
 
 

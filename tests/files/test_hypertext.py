@@ -1,13 +1,16 @@
-"""HTML: what readers read is translated; tags, attributes, code and comments stay to the byte."""
+"""HTML: what people read is translated, in attributes too; tags, code and comments stay to the byte."""
 
 import gzip
 import json
 
+import lxml.html
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 
 def test_a_page(translate, server):
-    given = """<!DOCTYPE html>
+    page = """<!DOCTYPE html>
 <html lang="de"><head><meta charset="utf-8"><title>Titel &amp; mehr</title>
 <style>p { color: red } /* nicht */</style><script>if (a < b) { s = "<p>nein</p>" }</script></head>
 <body class=x><!-- kommentar --><h1 id='a' title="titel">Guten
@@ -18,12 +21,12 @@ def test_a_page(translate, server):
 <div>a &copy; b</div></body></html>
 """
     assert (
-        translate("html", given)
+        translate("html", page)
         == """<!DOCTYPE html>
-<html lang="de"><head><meta charset="utf-8"><title>TITEL &amp; MEHR</title>
+<html lang="en"><head><meta charset="utf-8"><title>TITEL &amp; MEHR</title>
 <style>p { color: red } /* nicht */</style><script>if (a < b) { s = "<p>nein</p>" }</script></head>
-<body class=x><!-- kommentar --><h1 id='a' title="titel">GUTEN MORGEN</h1>
-<p>EINS<br>ZWEI &lt;DREI&gt;&nbsp;VIER <img src="a.png" alt="bild">
+<body class=x><!-- kommentar --><h1 id='a' title="TITEL">GUTEN MORGEN</h1>
+<p>EINS<br>ZWEI &lt;DREI&gt;&nbsp;VIER <img src="a.png" alt="BILD">
 <p translate="no">bleibt <b>auch</b><p>WEITER
 <pre>code hier</pre><ul><li>PUNKT<li class="notranslate">fest</ul>
 <div>A &copy; B</div></body></html>
@@ -35,18 +38,73 @@ def test_a_page(translate, server):
 
 
 def test_a_sentence_is_translated_with_its_inline_tags(translate, server):
-    given = '<p>Das ist <b>sehr <i title="i">gut</i></b>, <code>nicht wahr</code> ?</p>'
-    assert translate("html", given) == (
-        '<p>DAS IST <b>SEHR <i title="i">GUT</i></b>, <code>nicht wahr</code> ?</p>'
+    page = '<p>Das ist <b>sehr <i title="i">gut</i></b>, <code>nicht wahr</code> ?</p>'
+    assert translate("html", page) == (
+        '<p>DAS IST <b>SEHR <i title="I">GUT</i></b>, <code>nicht wahr</code> ?</p>'
     )
     assert server.servicer.messages == [
-        ['Das ist <g2>sehr <g4>gut</g4></g2>, <ph id="9"></ph> ?'],
+        ['Das ist <g2>sehr <g4>gut</g4></g2>, <ph id="9"></ph> ?<br id="11"/>i'],
     ]
 
 
+TEXTS = ("title", "alt", "placeholder", "aria-label")
+OTHERS = ("href", "src", "class", "style", "data-title", "name", "id", "content")
+NAMES = ("a", "b", "span", "p", "h1", "img", "input", "td", "button", "meta")
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(chance=st.randoms(use_true_random=False))
+def test_attributes_that_people_read_are_translated(translate, chance):
+    """Wherever their tag stands, as lxml reads the page."""
+    page = ""
+    for _ in range(chance.randint(1, 8)):
+        name = chance.choice(NAMES)
+        for each in chance.sample([*TEXTS, *OTHERS], chance.randint(1, 4)):
+            value = chance.choice(["\"ja &amp; 'nein'\"", "'nur \"so\"'", "ja", '"2"'])
+            name += f" {each}={value}"
+        page += f"<{name}>"
+        if not name.startswith(("img", "input", "meta")):
+            page += chance.choice(["", "<b>wort</b>", "wort", "wort, "]) + f"</{name.split()[0]}>"
+        page += chance.choice(["", " ", " wort ", "<hr>"])
+    before, after = (lxml.html.fromstring(f"<div>{each}</div>") for each in (page, translate("html", page)))
+    tags = zip(before.iter(), after.iter(), strict=True)
+    for element, translated in tags:
+        assert translated.tag == element.tag
+        assert dict(translated.items()) == {
+            name: value.upper() if name in TEXTS else value for name, value in element.items()
+        }
+    assert after.text_content() == before.text_content().upper()
+
+
+def test_some_are_read_in_some_elements_alone(translate):
+    page = (
+        '<html lang="de-AT" xml:lang="fr"><meta name="description" content="ja">'
+        '<meta name="viewport" content="ja"><meta property="og:title" content="ja">'
+        '<input type="submit" value="ja"><input value="ja">'
+        '<div translate="no" title="ja">ja <b title="ja">ja</b></div><!-- <img alt="ja"> -->'
+        '<p lang="de">nein</p>'
+    )
+    expected = page.replace("de-AT", "en").replace("nein", "NEIN")
+    for before in ('"description" content=', '"og:title" content=', '"submit" value='):
+        expected = expected.replace(f'{before}"ja"', f'{before}"JA"')
+    assert translate("html", page) == expected
+
+
+def test_fields_and_drawings_have_texts(translate):
+    page = "<textarea>\nja\n  <b>nein</b> oder\n</textarea><svg><title>ja</title><g><text>ja</text></g></svg>"
+    expected = page.replace("<b>nein</b>", "&lt;b&gt;nein&lt;/b&gt;").replace("<g>", "<G>").upper()
+    for name in ("textarea", "svg", "title", "g", "text"):
+        expected = expected.replace(f"<{name.upper()}>", f"<{name}>").replace(
+            f"</{name.upper()}>", f"</{name}>"
+        )
+    assert translate("html", page) == expected.replace("&LT;B&GT;", "&lt;B&gt;").replace(
+        "&LT;/B&GT;", "&lt;/B&gt;"
+    )
+
+
 def test_a_sentence_is_cut_at_tags_without_a_partner(translate, server):
-    given = "<p>eins <b>zwei</p><p>drei</b> vier <i>fünf <br> sechs</i></p>"
-    assert translate("html", given) == "<p>EINS <b>ZWEI</p><p>DREI</b> VIER <i>FÜNF <br> SECHS</i></p>"
+    page = "<p>eins <b>zwei</p><p>drei</b> vier <i>fünf <br> sechs</i></p>"
+    assert translate("html", page) == "<p>EINS <b>ZWEI</p><p>DREI</b> VIER <i>FÜNF <br> SECHS</i></p>"
     [texts] = server.servicer.messages
     assert texts == ["eins", "zwei", "drei", "vier", "fünf", "sechs"]
 
@@ -71,12 +129,12 @@ def test_a_translation_whose_tags_cross_is_a_failure(run, server, tmp_path):
 
 
 def test_what_is_within_something_untranslated_can_be_for_translation_again(translate):
-    given = '<div translate="no">a <p translate="yes">b <code>c</code></p> d</div> e'
-    assert translate("html", given) == given.replace("b ", "B ").replace(" e", " E")
+    page = '<div translate="no">a <p translate="yes">b <code>c</code></p> d</div> e'
+    assert translate("html", page) == page.replace("b ", "B ").replace(" e", " E")
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("page", "expected"),
     [
         ("<p>ja <b>und", "<p>JA <b>UND"),
         ("ja </b> nein </> x", "JA </b> NEIN </> X"),
@@ -112,23 +170,23 @@ def test_what_is_within_something_untranslated_can_be_for_translation_again(tran
         "tags",
     ],
 )
-def test_broken_pages_lose_nothing(translate, given, expected):
-    assert translate("html", given) == expected
+def test_broken_pages_lose_nothing(translate, page, expected):
+    assert translate("html", page) == expected
 
 
 def test_ten_thousand_nested_tags_are_no_matter(translate):
-    given = "<div>" * 10_000 + "ja" + "</div>" * 10_000
-    assert translate("html", given) == given.replace("ja", "JA")
-    given = "<b>" * 10_000 + "ja" + "</i>" * 10_000
-    assert translate("html", given) == given.replace("ja", "JA")
+    page = "<div>" * 10_000 + "ja" + "</div>" * 10_000
+    assert translate("html", page) == page.replace("ja", "JA")
+    page = "<b>" * 10_000 + "ja" + "</i>" * 10_000
+    assert translate("html", page) == page.replace("ja", "JA")
 
 
 def test_a_page_says_its_encoding_and_keeps_it(translate):
-    given = '<meta charset="iso-8859-1"><p>grün</p>'.encode("latin-1")
-    assert translate("html", given) == '<meta charset="iso-8859-1"><p>GRÜN</p>'.encode("latin-1")
+    page = '<meta charset="iso-8859-1"><p>grün</p>'.encode("latin-1")
+    assert translate("html", page) == '<meta charset="iso-8859-1"><p>GRÜN</p>'.encode("latin-1")
     # A capital that the encoding lacks is written as a reference.
-    given = '<meta charset="iso-8859-1"><p>ÿ</p>'.encode("latin-1")
-    assert translate("html", given) == b'<meta charset="iso-8859-1"><p>&#376;</p>'
+    page = '<meta charset="iso-8859-1"><p>ÿ</p>'.encode("latin-1")
+    assert translate("html", page) == b'<meta charset="iso-8859-1"><p>&#376;</p>'
 
 
 def test_a_page_can_be_compressed(translate):

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 
 from dragoman.jobs import JobError
 
@@ -34,6 +35,41 @@ def test_only_the_strings_of_keys_that_are_named_are_translated(translate):
     assert translate("json", given, keys=("text",)) == (
         '{"text": "JA", "id": "abc", "mehr": {"text": ["X", "Y"], "id": "z"}}'
     )
+
+
+@pytest.mark.parametrize("name", ["json", "yaml"])
+def test_what_looks_like_a_name_is_none(translate, name):
+    """By its key and itself, or by itself alone, unless its key is named."""
+    kept = {
+        "id": "btn-save",
+        "class": "btn btn-primary",
+        "className": "is-active",
+        "dateFormat": "DD.MM.YYYY",
+        "short": "YYYY-MM-DD",
+        "time": "HH:mm",
+        "type": "submit",
+        "nameKey": "saveButton",
+        "lang": "de",
+        "see": "app.title.main",
+        "other": "user_name",
+        "color": "red",
+    }
+    translated = {
+        "title": "id",
+        "id2": "ein haus",
+        "type": "Schaltfläche",
+        "format": "Das Format",
+        "idea": "e-mail",
+        "x": "state-of-the-art",
+        "y": "ham",
+        "z": "Mm",
+    }
+    for given, expected in (
+        (kept, kept),
+        (translated, {key: text.upper() for key, text in translated.items()}),
+    ):
+        assert yaml.safe_load(translate(name, json.dumps(given, ensure_ascii=False))) == expected
+    assert translate(name, '{"id": "abc"}', keys=("id",)) == '{"id": "ABC"}'
 
 
 def test_an_object_within_an_array_of_a_key_has_keys_of_its_own(translate):

@@ -1,5 +1,6 @@
 """Markdown: prose is translated; code, targets of links, tables' lines and front matter stay."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ title: bleibt
 
 # TITEL {#anker}
 
-EIN ABSATZ, DER UMBROCHEN IST, MIT *BETONUNG*, `code` UND [EINEM LINK](http://a.b/c "titel"). MEHR <b>DAVON</b> ![BILD HIER](x.png)
+EIN ABSATZ, DER UMBROCHEN IST, MIT *BETONUNG*, `code` UND [EINEM LINK](http://a.b/c "TITEL"). MEHR <b>DAVON</b> ![BILD HIER](x.png)
 
 > ZITAT WEITER
 
@@ -63,7 +64,7 @@ EIN ABSATZ, DER UMBROCHEN IST, MIT *BETONUNG*, `code` UND [EINEM LINK](http://a.
 
 | KOPF | ZAHL |
 |------|-----:|
-| a \\| b | 1  |
+| A \\| B | 1  |
 | ZELLE | `x` |
 
 ```python
@@ -128,6 +129,30 @@ def test_a_failed_text_stays(translate):
 def test_footnotes_and_autolinks_stay(translate):
     given = "siehe[^note] <http://a.b/c>.\n\n[^note]: die note hier\n"
     assert translate("md", given) == "SIEHE[^note] <http://a.b/c>.\n\n[^note]: DIE NOTE HIER\n"
+
+
+PAGES = {
+    "alert": "> [!NOTE]\n> der hund.\n\n> [!TIP]- mehr dazu\n> ja",
+    "admonition": "::: tip guten tag\n\nder hund.\n\n:::\n",
+    "tight": ":::note\nder *hund*.\n:::\n\n:::info[guten tag]\nja\n:::",
+    "mkdocs": '!!! note "achtung"\n    der hund.\n\n??? tip\n    ja.\n',
+    "table": "| name | wert |\n|---|---|\n| a\\|b | `x\\|y` kind |\n| ja | c \\| d |\n",
+    "footnote": "ich mag brot.[^1]\n\n[^1]: ja.\n[^b-c]: nein,\n    doch.\n\n[x]: nein\n",
+    "titles": "das [haus](u \"der hund\") und [ja](<a b> 'eine \\'katze\\'').\n\n"
+    '![bild](x.png "maus")\n\n[nur](u "ein")',
+    "quotation": 'er sagte "ja"\nund ging [so]\nweiter',
+}
+KEPT = r"\[!\w+\]|::: ?\w+|\?\?\? tip|!!! note|\(u |\(<a b> |x\.png|`[^`]+`|\[\^[\w-]+\]|^\[x\]: nein"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_others_add_to_markdown_stays(translate, name):
+    page = PAGES[name]
+    found = translate("md", page).replace("\\'", "'").replace("\\[", "[").replace("\\]", "]")
+    words = re.compile(rf"({KEPT})|[^\W\d_]+", re.MULTILINE)
+    expected = words.sub(lambda word: word[0] if word[1] else word[0].upper(), page).replace("\\'", "'")
+    assert " ".join(found.split()) == " ".join(expected.split())
+    assert found.count("\n\n") == page.count("\n\n")
 
 
 @pytest.mark.parametrize(

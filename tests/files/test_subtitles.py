@@ -18,6 +18,7 @@ def test_subrip(translate):
     expected = given
     for text in ("Guten", "Morgen", ", du", "- Ja.", "- Nein"):
         expected = expected.replace(text, text.upper())
+    expected = expected.replace("GUTEN\r\n", "GUTEN ")
     assert translate("srt", given.encode()) == expected.encode()
 
 
@@ -52,8 +53,87 @@ def test_lines_of_a_cue_are_joined_unless_one_asks_for_them_and_speakers_stay_ap
     assert "ICH GEHE\nNACH HAUSE." in translate("srt", given, join_lines=False)
     assert [text for message in server.servicer.messages[:1] for text in message] == [
         "Ich gehe nach Hause.",
-        "- Ja.\n- Nein.",
+        '- Ja.<br id="2"/>- Nein.',
     ]
+
+
+def cues(*texts: str) -> str:
+    return "".join(
+        f"{number}\n00:00:{number:02},000 --> 00:00:{number + 1:02},000\n{text}\n\n"
+        for number, text in enumerate(texts, start=1)
+    )
+
+
+@pytest.mark.parametrize("name", ["srt", "vtt"])
+def test_tags_within_a_sentence_are_as_those_of_html(server, translate, name):
+    given = cues(
+        "Der <i>kleine</i> Hund",
+        "<v Anna>Wo ist der <c.gelb>Bahnhof</c>?</v>",
+        "{\\an8}<i>Guten\nMorgen</i>",
+        "<b>Ja, <font color='red'>{\\i1}sehr{\\i0}</font> <00:00:01.500>gut",
+        "a <i>b</b> c",
+    )
+    given = given if name == "srt" else "WEBVTT\n\n" + given.replace(",000", ".000")
+    expected = given.replace("Guten\nMorgen", "Guten Morgen")
+    for text in ("Der <", "kleine", " Hund", "Wo ist der", "Bahnhof", "Guten Morgen", "Ja", "sehr", "gut"):
+        expected = expected.replace(text, text.upper())
+    assert translate(name, given) == expected.replace("a <i>b</b> c", "A <i>B</b> C")
+    texts = [text for message in server.servicer.messages for text in message]
+    assert texts[:3] == ["Der <g2>kleine</g2> Hund", "Wo ist der <g2>Bahnhof</g2>?", "Guten Morgen"]
+    assert "Ja, <g1><x2/>sehr<x4/></g1> <x7/>gut" in texts or any(
+        "sehr" in text and "gut" in text for text in texts
+    )
+
+
+def test_sounds_and_speakers_are_in_no_sentence(server, translate):
+    given = cues(
+        "[Musik]\n(seufzt) ANNA: Wo bist du?", "- HERR MÜLLER: Ja.\n- (lacht) Nein.", "Er (ja) kam: gut"
+    )
+    assert translate("srt", given) == given.replace("\nANNA", "\nANNA").replace("Musik", "MUSIK").replace(
+        "seufzt", "SEUFZT"
+    ).replace("Wo bist du", "WO BIST DU").replace("Ja.", "JA.").replace("lacht", "LACHT").replace(
+        "Nein.", "NEIN."
+    ).replace("Er (ja) kam: gut", "ER (JA) KAM: GUT")
+    texts = [text for message in server.servicer.messages for text in message]
+    assert texts == ["Musik", "seufzt", "Wo bist du?", "Ja.", "lacht", "Nein.", "Er (ja) kam: gut"]
+
+
+def test_a_sentence_over_cues_is_one_and_its_words_are_shared_out(server, translate, run, tmp_path):
+    given = cues(
+        "Wenn du kommst,",
+        "<i>bringe ich dir\netwas Kaffee</i>",
+        "<i>mit.</i>",
+        "Danke schön.",
+        "wirklich?",
+        "Ich <b>habe</b>",
+        "nichts",
+        "Neues",
+    )
+    expected = given.replace("dir\netwas", "dir etwas")
+    for text in (
+        "Wenn du kommst",
+        "bringe ich dir etwas Kaffee",
+        "mit",
+        "Danke schön",
+        "wirklich",
+        "Ich",
+        "habe",
+    ):
+        expected = expected.replace(text, text.upper())
+    expected = expected.replace("nichts", "NICHTS").replace("Neues", "NEUES")
+    assert translate("srt", given) == expected
+    texts = [text for message in server.servicer.messages for text in message]
+    assert texts == [
+        "Wenn du kommst, bringe ich dir etwas Kaffee mit.",
+        "Danke schön.",
+        "wirklich?",
+        "Ich <g2>habe</g2>",
+        "nichts",
+        "Neues",
+    ]
+    # Not where lines are to stay.
+    assert translate("srt", given, join_lines=False) == expected.replace("DIR ETWAS", "DIR\nETWAS")
+    assert "mit." in [text for message in server.servicer.messages[1:] for text in message]
 
 
 @pytest.mark.parametrize(
