@@ -269,8 +269,8 @@ class _Pieces:
         box = _BOX.match(text) if begins_line else None
         self._is_box = box is not None or (self._is_box and not begins_line)
         if box is not None:
-            for rank, kind in ((1, "markup"), (2, "text"), (3, "markup")):
-                self._add(end - len(text) + box.end(rank), kind)
+            for rank in (1, 2, 3):
+                self._add(end - len(text) + box.end(rank), "text" if rank == 2 else "markup")
             return True
         for mark in _UNSPOKEN.finditer(text):
             start = end - len(text) + mark.start()

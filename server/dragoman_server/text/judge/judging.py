@@ -15,7 +15,7 @@ from dragoman_server.engine.request import FinishReason, Hypothesis, SentenceRes
 from dragoman_server.text.align.links import linked
 from dragoman_server.text.ask.attempts import next_attempt, tokenized
 from dragoman_server.text.judge.checking import Found, find_masks, lacks_terms, lost_numbers
-from dragoman_server.text.judge.writing import place, written
+from dragoman_server.text.judge.writing import Insertion, place, written
 from dragoman_server.text.mapped import join, moved
 from dragoman_server.text.marks import Mark, within
 from dragoman_server.text.passage import Answer, Attempt, Passage, Piece, Shown, Stage, Unit
@@ -53,8 +53,8 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
             decode + slowest.decode_seconds,
         )
     if unit.attempt.stage is Stage.APART:
-        answers = _in_parts(passage, unit, unit.attempt, zip(unit.attempt.pieces, results, strict=True))
-        return replace(unit, answers=tuple(answers), seconds=seconds)
+        joined = _in_parts(passage, unit, unit.attempt, zip(unit.attempt.pieces, results, strict=True))
+        return replace(unit, answers=tuple(joined), seconds=seconds)
     piece, of_piece = unit.attempt.pieces[0], results[0]
     options = passage.options
     is_simple = options.num_hypotheses == 1 and not (options.return_alignments or passage.is_markup)
@@ -193,7 +193,8 @@ def _answer(
     if piece.is_part:
         text = _as_part(passage, shown.text.text, text, begins=piece.span[0] == unit.span[0])
         found = found and found.until(len(text))
-    insertions, empty = [], ()
+    insertions: Sequence[Insertion] = ()
+    empty: tuple[Mark, ...] = ()
     if has_tags and found:
         insertions, empty = place(piece, shown.text, text, found, passage.output_of, contents)
     out = written(passage, unit, text, [(span, _filled(mark, contents)) for span, mark in masks], insertions)
