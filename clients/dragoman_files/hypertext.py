@@ -128,7 +128,7 @@ def _blocks(source: str, reading: Reading) -> Iterator[list[Piece]]:
     """The pieces between marks that bound sentences, with the mark behind them."""
     block: list[Piece] = []
     for mark in _Page(source).marks():
-        reading.take(ITEM_BYTES)
+        reading.take(ITEM_BYTES * (1 + len(mark.values)))
         if mark.kind == "bound":
             yield [*_joined(block), replace(mark, kind="markup")]
             block = []

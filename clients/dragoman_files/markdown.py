@@ -210,6 +210,8 @@ class _Pieces:
     def __init__(self, content: str, *, is_cell: bool) -> None:
         self._content = content
         self._is_cell = is_cell
+        self._begins_line = True
+        # Whether the line is that of a box.
         self._is_box = False
         self.position = 0
         self.pieces: list[Piece] = []
@@ -264,10 +266,8 @@ class _Pieces:
         if not self._content.startswith(text, self.position):
             return False
         end = self.position + len(text)
-        line = self._content.rfind("\n", 0, self.position) + 1
-        begins_line = not self._content[line : self.position].strip()
-        box = _BOX.match(text) if begins_line else None
-        self._is_box = box is not None or (self._is_box and not begins_line)
+        box = _BOX.match(text) if self._begins_line else None
+        self._is_box = box is not None or (self._is_box and not self._begins_line)
         if box is not None:
             for rank in (1, 2, 3):
                 self._add(end - len(text) + box.end(rank), "text" if rank == 2 else "markup")
@@ -337,6 +337,8 @@ class _Pieces:
         piece = Piece(start=self.position, end=end, kind=kind, name=name, decode=decode, output=output)
         self.pieces.append(piece)
         self.position = end
+        line = self._content[piece.start : end].rpartition("\n")
+        self._begins_line = (self._begins_line or line[1] != "") and not line[2].strip()
 
 
 def _unpiped(raw: str) -> str:

@@ -7,7 +7,6 @@ are read here, as https://www.w3.org/TR/webvtt1/ (section 4) has them; SubRip ha
 import html
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 from dragoman_files.document import Segment
 from dragoman_files.format import FileError, Reading
@@ -119,20 +118,20 @@ def _segment(source: str, held: Sequence[Run], encode: Callable[[str], str]) -> 
 
 def _shares(text: str, lengths: Sequence[int]) -> list[str]:
     """A text in so many parts, cut between words, if possible behind a comma, about as long as these."""
-    places = [found.end() for found in re.finditer(r"\s+", text)] or list(range(1, len(text)))
+    # Where a part may begin, and how near that is behind a comma.
+    places = [
+        (found.end(), 0.5 if text[found.start() - 1] in ",;:–—.!?" else 1)
+        for found in re.finditer(r"\s+", text)
+    ] or [(place, 1) for place in range(1, len(text))]
     parts, start, rest = [], 0, sum(lengths)
     for length in lengths[:-1]:
         wanted = start + (len(text) - start) * length / rest
         rest -= length
-        free = [place for place in places if place > start]
-        end = min(free, key=partial(_distance, text, wanted), default=len(text))
+        free = [(abs(place - wanted) * weight, place) for place, weight in places if place > start]
+        _, end = min(free, default=(0, len(text)))
         parts.append(text[start:end].strip())
         start = end
     return [*parts, text[start:].strip()]
-
-
-def _distance(text: str, wanted: float, place: int) -> float:
-    return abs(place - wanted) * (0.5 if text[:place].rstrip()[-1:] in ",;:–—.!?" else 1)
 
 
 def _blocks(source: str) -> Iterator[tuple[int, int]]:

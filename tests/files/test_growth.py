@@ -108,6 +108,7 @@ UNITS = {
     "tsv": ["a\tb\n", "1\t2\n", "a\t"],
     "srt": [
         "1\n00:00:01,000 --> 00:00:02,000\na\n\n", "<i>", "<i>a</i>", "{\\i1}", "a\n\n", "-->", "<", "a<b ",
+        "[a] ", "A: (b)\n", "2\n00:00:01,000 --> 00:00:02,000\na,\n\n", "a, ", "<v a>",
     ],
     "vtt": ["\n00:01.000 --> 00:02.000\na\n", "NOTE\n\n", "<c>a", "&amp;", "&#9", "<v a>b</v>", "a<"],
     "html": [
@@ -116,14 +117,15 @@ UNITS = {
         "</script", "&amp;", "&#9", "&a", "a&lt;", "<code>x</code>", "a<code>x</code>", "<p translate=no>",
         "<li>a", "<div>", "<td>a", "<option>a", "<h1>a</h1>", "<textarea>", "</>", "<b translate=no>a</b>",
         "<p>a<b>", "<img alt=a>", "<style>", "<a b>", "--", "->", "<p class=notranslate>a</p>", "&nbsp;",
-        "é<b>",
+        "é<b>", '<b title="a">', ' title="a"', '<b title="a">b</b>', "<textarea>a\n", "<svg><text>a</text>",
+        "<img alt=a title=b>",
     ],
     "markdown": [
         "` ", "_a", "![](", "](", "[a]: b\n", '[a]: b "\n', "[a](b)", "[a](<", "![a][b]", "[a][b] ", "*a ",
         "**a", "~~a", "***a**", "- a\n", "- ", "> ", "> a\n", "1. a\n", "# a\n", "|a", "|a|b|\n", "a\n\n",
         "a\n", "a  \n", "<b>", "<b>a</b>", "<!--", "<div>\n", "<http://a>", "&amp;", "\\*", "\\\n", "[^1]",
         "```\n", "    a\n", "---\n", "a\n=\n", "[[a]]", "`a` ", "<a ", "* * *\n", "![a](b) ", "[a\n", "{#a}",
-        "[ ] a\n", "a|b\n",
+        "[ ] a\n", "a|b\n", ":::a\n", "> [!a]\n", '[a](b "c") ', '!!! a "b"\n', "|a\\|b", '[a](b "',
     ],
     "po": [
         'msgid "a"\nmsgstr ""\n\n', 'msgid "a"\nmsgid_plural "b"\nmsgstr[0] ""\nmsgstr[1] ""\n\n', '"a\\n"\n',

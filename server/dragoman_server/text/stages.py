@@ -34,7 +34,7 @@ from dragoman_server.text.options import TextFormat, TranslationOptions
 from dragoman_server.text.passage import Answer, Passage
 from dragoman_server.text.read.attributes import Attributes
 from dragoman_server.text.read.clean import clean, for_tokenizer
-from dragoman_server.text.read.markup import read_markup
+from dragoman_server.text.read.markup import read_markup, start_tags
 from dragoman_server.text.translated import (
     SentenceConfidence,
     Timings,
@@ -264,7 +264,7 @@ def _completed(passage: Passage, waited_seconds: float) -> TranslatedText:
         warnings=tuple(sorted(warnings, key=_span)),
         confidences=tuple(_confidences(passage, filler)),
     )
-    return found if passage.attributes is None else passage.attributes.restored(found)
+    return found if passage.attributes is None else passage.attributes.restored(found, start_tags)
 
 
 def _confidences(passage: Passage, filler: str) -> Iterator[SentenceConfidence]:

@@ -6,7 +6,7 @@ translations there. What language the text says that it is in is changed, too.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -18,8 +18,8 @@ from dragoman_server.text.mapped import Edit, Mapped, Span, moved
 from dragoman_server.text.translated import SentenceConfidence, TranslatedHypothesis, TranslatedText
 
 _END = "<hr/>"
+_StartTags = Callable[[str], Iterable[Span]]
 _ATTRIBUTE = re.compile(r"""\s([^\s/>=]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""")
-_COMMENT = "<!--(?s:.*?)-->"
 
 
 class Value(NamedTuple):
@@ -65,17 +65,23 @@ class Attributes:
         return found
 
     @cached_property
+    def _places(self) -> list[tuple[int, Span]]:
+        """Where each value begins in all, and where in the text it stands."""
+        starts = accumulate((len(value) + len(_END) for value in self._distinct), initial=0)
+        return list(zip(starts, self._distinct.values(), strict=False))
+
+    @cached_property
     def extended(self) -> str:
         """The text behind its values."""
         return "".join(value + _END for value in self._distinct) + self.text
 
-    def restored(self, found: TranslatedText) -> TranslatedText:
+    def restored(self, found: TranslatedText, start_tags: _StartTags) -> TranslatedText:
         """The translation of the text, from that of all."""
         offset = len(self.extended) - len(self.text)
-        hypotheses = tuple(self._restored(hypothesis, offset) for hypothesis in found.hypotheses)
+        hypotheses = tuple(self._restored(hypothesis, offset, start_tags) for hypothesis in found.hypotheses)
         return replace(
             found,
-            text=hypotheses[0].text if hypotheses else self._written(found.text)[1].text,
+            text=hypotheses[0].text if hypotheses else self._written(found.text, start_tags)[1].text,
             hypotheses=hypotheses,
             confidences=tuple(self._confidences(found, offset)),
             warnings=tuple(
@@ -97,11 +103,12 @@ class Attributes:
         """The range of the text that one of all stands for; of a value's words all of it."""
         if span[0] >= offset:
             return moved(span, -offset)
-        starts = list(accumulate((len(value) + len(_END) for value in self._distinct), initial=0))
-        return list(self._distinct.values())[bisect_right(starts, span[0]) - 1]
+        return self._places[bisect_right(self._places, span[0], key=lambda place: place[0]) - 1][1]
 
-    def _restored(self, hypothesis: TranslatedHypothesis, offset: int) -> TranslatedHypothesis:
-        length, out = self._written(hypothesis.text)
+    def _restored(
+        self, hypothesis: TranslatedHypothesis, offset: int, start_tags: _StartTags
+    ) -> TranslatedHypothesis:
+        length, out = self._written(hypothesis.text, start_tags)
         links = (link for link in hypothesis.alignments if link.source[0] >= offset)
         return replace(
             hypothesis,
@@ -114,7 +121,7 @@ class Attributes:
             ),
         )
 
-    def _written(self, translation: str) -> tuple[int, Mapped]:
+    def _written(self, translation: str, start_tags: _StartTags) -> tuple[int, Mapped]:
         """How much of the translation of all is before the text's, and that with the values in its tags."""
         distinct = self._distinct
         *translated, rest = translation.split(_END, len(distinct))
@@ -136,6 +143,7 @@ class Attributes:
             self.text[slice(*tag)]: Mapped.of(self.text[slice(*tag)]).edited(edits).text
             for tag, edits in tags.items()
         }
-        pattern = re.compile("|".join([_COMMENT, *map(re.escape, written)]))
-        edits = [(match.span(), written.get(match[0], match[0])) for match in pattern.finditer(rest)]
-        return len(translation) - len(rest), Mapped.of(rest).edited(edits)
+        changed = [
+            (span, written[rest[slice(*span)]]) for span in start_tags(rest) if rest[slice(*span)] in written
+        ]
+        return len(translation) - len(rest), Mapped.of(rest).edited(changed)

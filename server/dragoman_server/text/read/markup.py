@@ -17,7 +17,7 @@ from importlib.resources import files
 from itertools import accumulate
 from typing import NamedTuple
 
-from dragoman_server.text.mapped import Edit, Mapped, moved
+from dragoman_server.text.mapped import Edit, Mapped, Span, moved
 from dragoman_server.text.marks import Kind, Mark
 from dragoman_server.text.read.attributes import Value, values_of
 from dragoman_server.text.read.clean import clean
@@ -84,6 +84,13 @@ def read_markup(text: str, untranslated: Collection[str] = ()) -> tuple[Mapped, 
         for mark in reader.marks
     ]
     return cleaned, marks, reader.values
+
+
+def start_tags(text: str) -> Iterator[Span]:
+    """The ranges of a text's start tags, those of empty elements too."""
+    for event in _parse(text):
+        if event.attributes:
+            yield event.start, event.end
 
 
 class _Reader:
