@@ -29,13 +29,22 @@ INLINE = sorted((phrase_tags | font_style_tags) - {"code", "kbd", "samp", "var",
 WORDS = ["Ich", "habe", "heute", "einen", "Hund", "im", "Garten", "gesehen", "und", "er", "war", "alt"]
 
 
-def elements(text: str) -> list[tuple[str, tuple[tuple[str, str], ...], bool]]:
-    """The elements of a text of XML, as lxml reads it, and whether each holds a word."""
+Element = tuple[str, tuple[tuple[str, str], ...]]
+
+
+def elements(text: str) -> tuple[Counter[Element], Counter[Element]]:
+    """The elements of a text of XML, as lxml reads it, and those that hold a word."""
     root = etree.fromstring(f"<root>{text}</root>")
-    return sorted(
-        (element.tag, tuple(sorted(element.items())), bool(re.search(r"[^\W_]", "".join(element.itertext()))))
-        for element in root.iter(etree.Element)
-    )
+    found = {element: (element.tag, tuple(sorted(element.items()))) for element in root.iter(etree.Element)}
+    words = (name for element, name in found.items() if re.search(r"[^\W_]", "".join(element.itertext())))
+    return Counter(found.values()), Counter(words)
+
+
+def assert_hold_words(text: str, found: str) -> None:
+    """That the elements are the same, and that as many hold words at least."""
+    (before, with_words), (after, still) = elements(text), elements(found)
+    assert after == before, (text, found)
+    assert with_words <= still, (text, found)
 
 
 def tagged(chance: random.Random, depth: int = 0) -> str:
@@ -60,7 +69,7 @@ def tagged(chance: random.Random, depth: int = 0) -> str:
 def test_what_held_a_word_holds_one(answer: Answer, chance: random.Random) -> None:
     text = f"Das {tagged(chance)} ist {tagged(chance)}."
     found = translated(text, shipped(), HTML, answer).text
-    assert elements(found) == elements(text), (text, found)
+    assert_hold_words(text, found)
 
 
 def test_a_part_that_is_around_nothing_is_asked_for_by_itself(bundle: Bundle) -> None:
@@ -118,7 +127,7 @@ def test_none_of_gnomes_elements_is_emptied_by_the_shipped_model() -> None:
         found = system.translate_texts(texts, options)
     assert len(texts) == 40
     for text, translation in zip(texts, found, strict=True):
-        assert elements(translation.text) == elements(text), (text, translation.text)
+        assert_hold_words(text, translation.text)
 
 
 @ANSWERING
@@ -175,7 +184,7 @@ def test_formulas_keep_what_is_raised_or_lowered(answer: Answer, formula: str, i
         protection=Protection(is_automatic=is_automatic),
     )
     found = translated(f"Ich habe {formula} gesehen.", shipped(), options, answer).text
-    assert elements(found) == elements(formula)
+    assert_hold_words(formula, found)
     if is_automatic:
         assert found.count(formula) == 1
 
