@@ -25,6 +25,7 @@ from dragoman_server.text.marks import Kind, Mark, outside
 from dragoman_server.text.passage import Passage
 from dragoman_server.text.translated import (
     Alignment,
+    SentenceConfidence,
     TranslatedHypothesis,
     TranslatedText,
     TranslationWarning,
@@ -340,7 +341,21 @@ def close_message(
             (each.timings for each in found), key=lambda times: times.queue + times.encode + times.decode
         ),
         warnings=tuple(sorted(dict.fromkeys(warnings), key=lambda warning: warning.span)),
+        confidences=_confidences(found, texts, next(iter(hypotheses))),
     )
+
+
+def _confidences(
+    found: Sequence[TranslatedText], texts: Sequence[Mapped], translation: str
+) -> tuple[SentenceConfidence, ...]:
+    """One for the whole message, if any of its texts has one: a sentence of it may stand in many places."""
+    known = [each.confidence for each in found if each.confidence is not None]
+    if not known:
+        return ()
+    whole = SentenceConfidence(
+        source=(0, len(texts[0].origin)), target=(0, len(translation)), confidence=sum(known) / len(known)
+    )
+    return (whole,)
 
 
 def _ranked(found: TranslatedText, rank: int, source: Mapped) -> TranslatedHypothesis:

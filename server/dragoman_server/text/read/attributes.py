@@ -83,17 +83,19 @@ class Attributes:
             found,
             text=hypotheses[0].text if hypotheses else self._written(found.text, start_tags)[1].text,
             hypotheses=hypotheses,
-            confidences=tuple(self._confidences(found, offset)),
+            confidences=tuple(self._confidences(found, offset, start_tags)),
             warnings=tuple(
                 replace(warning, span=self._place(warning.span, offset)) for warning in found.warnings
             ),
         )
 
-    def _confidences(self, found: TranslatedText, offset: int) -> Iterator[SentenceConfidence]:
+    def _confidences(
+        self, found: TranslatedText, offset: int, start_tags: _StartTags
+    ) -> Iterator[SentenceConfidence]:
         """Those of the text's own sentences."""
         if not found.confidences:
             return
-        length, out = self._written(found.text)
+        length, out = self._written(found.text, start_tags)
         for each in found.confidences:
             if each.source[0] >= offset:
                 target = out.onto(moved(each.target, -length))
