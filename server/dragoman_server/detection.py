@@ -1,21 +1,25 @@
 """Which language a text is in, of those that are served: docs/decisions/0017-language-detection.md.
 
-Owns the model of py3langid, and says when a text is in none of ours.
+Owns py3langid's model, which says when a text is in none of ours, and lingua's, which add to it in a word or
+two.
 """
 
 import asyncio
 import contextlib
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Protocol, cast
+from functools import cache, partial
+from typing import TYPE_CHECKING, Protocol, cast
 
 from dragoman_bundle.languages import primary_language
 
 from dragoman_server.errors import UnsupportedError
 from dragoman_server.text.cut.segment import holds_letter
 from dragoman_server.turns import FairThreads
+
+if TYPE_CHECKING:
+    from lingua import LanguageDetector as Lingua
 
 MAX_CHARACTERS = 1_000
 """Characters of a text that are looked at: more tell nothing new."""
@@ -24,9 +28,17 @@ FOREIGN_MARGIN = 10.0
 that is, for the text to be in none of ours."""
 FOREIGN_BYTES = 16
 """Shorter texts are in one of ours: in a word or two the names and greetings of all languages are alike."""
-SURE, SURE_OF_A_WORD = 0.75, 0.95
+SURE, SURE_OF_A_WORD = 0.85, 0.99
 """From which confidence on a text is in a language that it can't be translated from. One word seldom says
 much, and who asks for it to be translated hardly wrote it in the language that is asked for."""
+
+SHORT_WORDS = 5
+"""Texts of at most so many words are looked at by lingua, too; of longer ones py3langid is certain."""
+SHORT_WEIGHT = 4.0
+"""Weight of the logarithm of lingua's confidence beside py3langid's likelihood."""
+MAX_SHORT_LANGUAGES = 12
+"""Most served languages that lingua tells apart: it takes some 30 MiB for each."""
+_LEAST_CONFIDENCE = 1e-9
 
 # Less goes faster than a thread is asked to; more would hold up the event loop.
 _MAX_CHARACTERS_ON_LOOP = 2_000
@@ -70,6 +82,7 @@ class LanguageDetector:
 
     def __init__(self) -> None:
         self._identifier: _Identifier | None = None
+        self._lingua: tuple[frozenset[str], Lingua | None] = frozenset(), None
         self._loading = asyncio.Lock()
         # One: several would take turns at the interpreter.
         self._threads = FairThreads(1, "dragoman-detection")
@@ -78,43 +91,54 @@ class LanguageDetector:
         """Ends the thread. What has not begun is cancelled."""
         self._threads.close()
 
-    async def warm(self) -> None:
-        """Loads the library, where there is one."""
+    async def warm(self, served: Collection[str]) -> None:
+        """Loads the libraries, where they are there."""
         with contextlib.suppress(UnsupportedError):
-            await self._loaded()
+            await self._loaded(served)
 
     async def detect(
         self, texts: Sequence[str], served: Collection[str], *, wanted: Collection[str] = (), caller: str = ""
     ) -> list[DetectedLanguage]:
         """Each text's language, of the codes `served`; where that is uncertain, of those `wanted`.
 
-        Raises UnsupportedError without the library.
+        Raises UnsupportedError without the libraries.
         """
-        identifier = await self._loaded()
+        identifier, lingua = await self._loaded(served)
         cut = [text[:MAX_CHARACTERS] for text in texts]
 
         def detect_all() -> list[DetectedLanguage]:
             # A space on both sides: the model knows how words begin and end.
-            return [choose(identifier.rank(f" {text} "), text, served, wanted) for text in cut]
+            return [
+                choose(identifier.rank(f" {text} "), text, served, wanted, _of_short(lingua, text))
+                for text in cut
+            ]
 
         if sum(map(len, cut)) <= _MAX_CHARACTERS_ON_LOOP:
             return detect_all()
         return await self._threads.run(caller, detect_all)
 
-    async def _loaded(self) -> _Identifier:
+    async def _loaded(self, served: Collection[str]) -> "tuple[_Identifier, Lingua | None]":
+        languages = frozenset(map(primary_language, served))
         async with self._loading:
             if self._identifier is None:
                 self._identifier = await self._threads.run("", load_identifier)
-        return self._identifier
+            if self._lingua[0] != languages:
+                self._lingua = languages, await self._threads.run("", partial(load_lingua, languages))
+            return self._identifier, self._lingua[1]
 
 
 def choose(
-    scores: Iterable[tuple[str, float]], text: str, served: Collection[str], wanted: Collection[str] = ()
+    scores: Iterable[tuple[str, float]],
+    text: str,
+    served: Collection[str],
+    wanted: Collection[str] = (),
+    among_served: Mapping[str, float] | None = None,
 ) -> DetectedLanguage:
     """The most likely language of those that are served, unless another is far more likely.
 
-    `scores` are logarithms of likelihood of the text. Where it is uncertain, the most likely one of those
-    `wanted` is taken. A text without letters is in none.
+    `scores` are logarithms of likelihood of the text; for the choice among served languages `among_served`
+    is added to them. Where it is uncertain, the most likely one of those `wanted` is taken. A text without
+    letters is in none.
     """
     by_language = dict(scores)
     codes: dict[str, str] = {}
@@ -131,6 +155,11 @@ def choose(
     if num_bytes >= FOREIGN_BYTES and by_language[foreign] - ours[likeliest] > FOREIGN_MARGIN:
         shares = _shares(ours | {foreign: others[foreign]}, num_bytes)
         return DetectedLanguage(language=None, confidence=0.0, candidates=_candidates(shares, codes))
+    if among_served:
+        # A difference first: what py3langid has nothing to say of has the least number there is.
+        best = ours[likeliest]
+        ours = {language: score - best + among_served[language] for language, score in ours.items()}
+        likeliest = max(ours, key=ours.__getitem__)
     shares = _shares(ours, num_bytes)
     possible = {primary_language(code) for code in wanted} & set(ours)
     sure = SURE if len(text.split()) > 1 else SURE_OF_A_WORD
@@ -165,11 +194,41 @@ def _candidates(shares: Mapping[str, float], codes: Mapping[str, str]) -> tuple[
 @cache
 def load_identifier() -> _Identifier:
     """Of all detectors of this process: it takes a second. Raises UnsupportedError."""
-    try:
+    with _needing_libraries():
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    return cast(_Identifier, LanguageIdentifier.from_model_file(MODEL_FILE))
+
+
+def load_lingua(languages: Collection[str]) -> "Lingua | None":
+    """What tells languages apart in a word or two; None where it does not know all, or they are too many.
+
+    Raises UnsupportedError.
+    """
+    with _needing_libraries():
+        from lingua import IsoCode639_1, LanguageDetectorBuilder
+    codes = [code for language in languages if (code := getattr(IsoCode639_1, language.upper(), None))]
+    if len(codes) < len(languages) or not 1 < len(codes) <= MAX_SHORT_LANGUAGES:
+        return None
+    return LanguageDetectorBuilder.from_iso_codes_639_1(*codes).with_preloaded_language_models().build()
+
+
+@contextlib.contextmanager
+def _needing_libraries() -> Iterator[None]:
+    try:
+        yield
     except ImportError as error:
         raise UnsupportedError(
             "this server does not detect languages, as it lacks a library: name the source language, or have "
             "the extra `web` bring it"
         ) from error
-    return cast(_Identifier, LanguageIdentifier.from_model_file(MODEL_FILE))
+
+
+def _of_short(lingua: "Lingua | None", text: str) -> dict[str, float]:
+    """What is added to the scores of a text's languages, if it is short."""
+    if lingua is None or len(text.split(maxsplit=SHORT_WORDS)) > SHORT_WORDS:
+        return {}
+    return {
+        found.language.iso_code_639_1.name.lower(): SHORT_WEIGHT
+        * math.log(max(found.value, _LEAST_CONFIDENCE))
+        for found in lingua.compute_language_confidence_values(text)
+    }

@@ -18,7 +18,10 @@ from dragoman_server.config import RequestLimits, ServerConfig
 
 Verdict = Literal["ok", "warning", "error"]
 EXTRAS = {
-    "web": (("starlette", "uvicorn", "httptools", "py3langid"), "the page, the APIs over HTTP, detection"),
+    "web": (
+        ("starlette", "uvicorn", "httptools", "py3langid", "lingua"),
+        "the page, the APIs over HTTP, detection",
+    ),
     "get": (("onnx", "onnx_ir", "huggingface_hub"), "`dragoman get`"),
     "align": (("numba",), "saved aligners"),
     "training": (("torch",), "`dragoman train`"),

@@ -149,8 +149,8 @@ class Server:
             self._glossaries.use(await wait_for(run_in_daemon_thread(self._glossaries.read), None))
             await self._listen()
             self._aligners.use(await wait_for(run_in_daemon_thread(self._aligners.read), None))
-            await self._detector.warm()
             await self._models.load()
+            await self._detector.warm(self._models.repository.languages)
             await self._models.load_pinned(shows_device=True)
         except BaseException:
             await self._close(flush_seconds=0)

@@ -64,6 +64,15 @@ class Repository:
         self.refused = dict(refused)
         """The reasons by "name/version", as their folders are called."""
 
+    @property
+    def languages(self) -> frozenset[str]:
+        """The languages that models translate from or to."""
+        return frozenset(
+            language
+            for model in self.models
+            for language in (*model.manifest.sources, *model.manifest.targets)
+        )
+
     def by_name(self, name: str) -> ServedModel:
         """The model called "name/version", or the newest version of "name". Raises ModelNotFoundError."""
         found = [model for model in self.models if name in (model.key, model.manifest.name)]

@@ -232,13 +232,10 @@ class ServiceCore:
     ) -> pb.DetectLanguageResponse:
         """Each text's language."""
         self._reader().check_texts(message.texts)
-        served = {
-            language
-            for model in self.models
-            for language in (*model.manifest.sources, *model.manifest.targets)
-        }
         wanted = self._sources_of(message.target_language)
-        found = await self._detector.detect(message.texts, served, wanted=wanted, caller=call.wanted.caller)
+        found = await self._detector.detect(
+            message.texts, self._repository.languages, wanted=wanted, caller=call.wanted.caller
+        )
         return pb.DetectLanguageResponse(texts=map(write_detected, found))
 
     def list_models(self, message: pb.ListModelsRequest) -> pb.ListModelsResponse:

@@ -5,6 +5,7 @@ import sys
 import time
 
 import pytest
+from babel import Locale
 from tests.server.web.conftest import MODELS, Web, serving
 
 from dragoman_server.config import EngineConfig
@@ -42,7 +43,7 @@ def test_an_uncertain_text_is_in_a_language_that_it_can_be_translated_from() -> 
 
 
 def test_a_language_is_called_as_its_models_call_it() -> None:
-    found = choose([("en", -1.0), ("de", -9.0)], PHRASE, {"en-GB", "deu", "en-US"}, {"deu"})
+    found = choose([("en", -1.0), ("de", -19.0)], PHRASE, {"en-GB", "deu", "en-US"}, {"deu"})
     assert found.language == "en-GB"
     assert {each.language for each in found.candidates} == {"en-GB", "deu"}
 
@@ -98,8 +99,28 @@ def test_a_server_that_is_ready_has_loaded_what_detects() -> None:
         assert first < 20 * statistics.median(seconds() for _ in range(9))
 
 
-async def test_a_server_without_the_library_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "py3langid.langid", None)
+@pytest.mark.parametrize(("language", "share"), [("de", 0.9), ("en", 0.79)])
+async def test_names_of_a_word_or_two_are_told_apart(language: str, share: float) -> None:
+    """Those of languages, countries and currencies that CLDR has in one of both languages alone."""
+
+    def names(of: str) -> set[str]:
+        locale = Locale(of)
+        found = {*locale.languages.values(), *locale.territories.values(), *locale.currencies.values()}
+        return {name for name in found if name.replace(" ", "").isalpha() and name.count(" ") < 2}
+
+    other = {"de": "en", "en": "de"}[language]
+    texts = sorted(names(language) - names(other))
+    assert len(texts) > 500
+    found = await LanguageDetector().detect(texts, {"de", "en"})
+    assert sum(each.language == language for each in found) > share * len(texts)
+    # Many are certain enough to stay as they are where they are asked for in their own language.
+    asked = await LanguageDetector().detect(texts, {"de", "en"}, wanted={other})
+    assert sum(each.language == language for each in asked) > 0.3 * len(texts)
+
+
+@pytest.mark.parametrize("module", ["py3langid.langid", "lingua"])
+async def test_a_server_without_the_library_says_so(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
     load_identifier.cache_clear()
     with pytest.raises(UnsupportedError, match="extra `web`"):
         await LanguageDetector().detect(["Ja."], {"de"})
