@@ -10,8 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from importlib.resources import files
 
+from dragoman_server.text.words import IS_UNSPACED
+
 _MARK = re.compile(
-    r"(?P<mark>[.!?…]++(?:(?:\s\.)++(?!\w))?+)(?P<closers>[\"'”“’»›)\]]*+)(?P<gap>\s*+)|[。！？｡।؟]++[”’」』）]*+\s*+"
+    r"(?P<mark>[.!?…]++(?:(?:\s\.)++(?!\w))?+)(?P<closers>(?:[\"'”“’»›)\]]|\s»(?!\S))*+)(?P<gap>\s*+)"
+    # Marks of other scripts that end nothing but sentences: Unicode's property Sentence_Terminal.
+    r"|(?:[։؟۔।॥၊။።፧‼‽⁇-⁉。！？｡។៕]++|．(?!\d)|;(?=\s+[Ά-ΏΑ-Ϋ]))(?P<wide_closers>[”’」』）»\"]*+)\s*+"
 )
 # Beyond so many characters there is no word that a rule asks for, and no time is lost on looking for one.
 _MAX_WORD = 40
@@ -27,6 +31,7 @@ _LAST_PART = re.compile(r"[-/'’]")
 _MAX_ORDINAL_DIGITS = 3
 _MIN_LETTERS_OF_CAPITALS = 4
 _MAX_LETTERS_OF_PART = 2
+_MAX_WORDS_OF_TIME = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,21 +55,24 @@ class SentenceRules:
     """End a sentence unless a word of `followers` follows: "at 5 p.m. Monday"."""
     followers: frozenset[str] = frozenset()
     """Words with a capital that go on behind one of `mostly_end`."""
+    openers: frozenset[str] = frozenset()
+    """Words, in small letters, that begin a time, with which no sentence ends: "W 1984 r. Geyer wrócił"."""
     starters: frozenset[str] = frozenset()
     """Words, in small letters, that have a capital at the beginning of a sentence only; what is elided with
     its apostrophe: "j'"."""
     words_of_one_letter: frozenset[str] = frozenset()
     """Capitals that are words, and no initials of a name: "So do I."."""
     ordinals_behind: frozenset[str] = frozenset()
-    """Words, in small letters, behind which a number with a dot is an ordinal: "am 3.". Empty, as
-    `ordinals_before` is, for a language that writes ordinals otherwise."""
+    """Words, in small letters, behind which a number with a dot is an ordinal: "am 3."; if there are none,
+    behind any."""
     ordinals_before: frozenset[str] = frozenset()
-    """Words before which it is one: "3. Mai"."""
+    """Words before which it is one: "3. Mai". None for a language that writes ordinals otherwise."""
     speech: frozenset[str] = frozenset()
-    """Verbs that say who spoke: “Where?” Tom asked."""
+    """Verbs that say who spoke: “Where?” Tom asked. Where no spaces are written, what begins with them."""
     _known: Mapping[str, str] = field(init=False, repr=False)
     _special: frozenset[str] = field(init=False, repr=False)
     _suffixes: tuple[str, ...] = field(init=False, repr=False)
+    _said: tuple[str, ...] = field(init=False, repr=False)
     _max_known: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -74,6 +82,7 @@ class SentenceRules:
         }
         known |= dict.fromkeys(self.small_abbreviations, "abbreviations")
         object.__setattr__(self, "_suffixes", tuple(self.suffixes))
+        object.__setattr__(self, "_said", tuple(self.speech))
         object.__setattr__(self, "_known", known)
         object.__setattr__(self, "_max_known", max(map(len, known), default=0))
         object.__setattr__(self, "_special", frozenset(known) | {word.partition(".")[0] for word in known})
@@ -104,13 +113,16 @@ class SentenceRules:
     def _is_end(self, line: str, found: re.Match[str], beginning: int) -> bool:
         mark, end = found["mark"], found.end()
         if mark is None:
-            return True
+            # 「はい。」と言った
+            return not (found["wide_closers"] and line.startswith(self._said, end))
         if not found["gap"] and not line[end].isalpha():
             return False
         start = found.start()
         gap = line.rfind(" ", max(beginning, start - _MAX_WORD), start)
         word = line[max(gap + 1, beginning) : start].lstrip(_OPENERS)
         if not found["gap"]:
+            if IS_UNSPACED.match(line[end]):
+                return not found["closers"] and (mark[-1] != "." or IS_UNSPACED.match(word[-1:]) is not None)
             return _touching(word, mark, line[end], start == beginning + len(word))
         following = _NEXT_WORD.match(line, end)
         if following is None:
@@ -132,6 +144,10 @@ class SentenceRules:
             # "v. Chr."
             return False
         kind = self._kind(line, word, gap, beginning)
+        if kind == "mostly_end" and self.openers and not self._is_starter(next_word):
+            words = line[beginning:start].split(maxsplit=_MAX_WORDS_OF_TIME)
+            if len(words) <= _MAX_WORDS_OF_TIME and (words[0].isdigit() or words[0].lower() in self.openers):
+                return False
         return self._ends_with(word, kind, next_word) or (line[end] in "¿¡" and kind != "abbreviations")
 
     def _kind(self, line: str, word: str, gap: int, beginning: int) -> str:
@@ -185,7 +201,9 @@ class SentenceRules:
         if next_word.isdigit():
             # "3. 5. 2023"
             return not (line.startswith(".", following.end()) or previous[:-1].isdigit())
-        return self._is_starter(next_word) or previous.lower() not in self.ordinals_behind
+        if self._is_starter(next_word):
+            return True
+        return bool(self.ordinals_behind) and previous.lower() not in self.ordinals_behind
 
     def _is_starter(self, word: str) -> bool:
         small = word.lower().replace("’", "'")
@@ -202,12 +220,13 @@ class SentenceRules:
 
 
 @functools.cache
-def rules_for(language: str) -> SentenceRules | None:
-    """The rules of a language, by its shortest code; None where there is no file of words for it."""
-    if not language.isalpha():
-        return None
-    path = files("dragoman_server.text.cut") / "data" / f"{language}.toml"
-    return read_rules(path.read_text(encoding="utf-8")) if path.is_file() else None
+def rules_for(language: str) -> SentenceRules:
+    """The rules of a language, by its shortest code; those of all others where there is no file for it."""
+    folder = files("dragoman_server.text.cut") / "data"
+    path = folder / f"{language}.toml"
+    if not (language.isalpha() and path.is_file()):
+        path = folder / "other.toml"
+    return read_rules(path.read_text(encoding="utf-8"))
 
 
 def read_rules(text: str) -> SentenceRules:

@@ -7,9 +7,7 @@ Ranges are half-open and count code points of the text that is given.
 import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import accumulate
 
-import sentencex
 from dragoman_bundle.languages import primary_language, writes_spaces
 
 from dragoman_server.text.cut.rules import rules_for
@@ -38,8 +36,6 @@ _CELL_END = re.compile(r"\t\s*+|(?:(?<=\s)|^)\|++(?=\s|$)", re.MULTILINE)
 _OTHER_SPACE = re.compile(r"[^\S ]")
 _SPACES = re.compile(r"\s+")
 _CLAUSE_END = re.compile(r"[,;:.!?…)\]–—][\"'”’»]*\s+|\s[-–—]\s+|[、。，；：！？]\s*")
-# The library takes time as the square of a line's length, and lets nobody else run Python meanwhile.
-_WINDOW = 4_000
 _ZERO_WIDTH_JOINER = "\u200d"
 _SKIN_TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 
@@ -123,36 +119,13 @@ def _cells(text: str, line: Span) -> Iterator[Span]:
 
 
 def _sentences(text: str, line: Span, language: str) -> Iterator[Span]:
-    primary = primary_language(language)
-    # One space for every white space character: the library panics on "A.\u00a0" and the like.
     flat = _OTHER_SPACE.sub(" ", text[line[0] : line[1]])
-    rules = rules_for(primary)
     start = line[0]
-    for end in rules.ends(flat) if rules else accumulate(map(len, _in_windows(primary, flat))):
+    for end in rules_for(primary_language(language)).ends(flat):
         yield start, line[0] + end
         start = line[0] + end
     if start < line[1]:
         yield start, line[1]
-
-
-def _in_windows(language: str, flat: str) -> Iterator[str]:
-    """The sentences of a line, found window by window; one may be longer than a window."""
-    start, beginning = 0, ""
-    while len(flat) - start > _WINDOW:
-        found = sentencex.segment(language, flat[start : start + _WINDOW])
-        if len(found) > 1:
-            # Where the last one ends, what follows tells.
-            yield beginning + found[0]
-            yield from found[1:-1]
-            start, beginning = start + _WINDOW - len(found[-1]), ""
-        else:
-            end = flat.rfind(" ", start + 1, start + _WINDOW) + 1 or start + _WINDOW
-            start, beginning = end, beginning + flat[start:end]
-    for sentence in sentencex.segment(language, flat[start:]):
-        yield beginning + sentence
-        beginning = ""
-    if beginning:
-        yield beginning
 
 
 def _trim(text: str, span: Span) -> Span | None:
