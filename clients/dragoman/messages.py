@@ -132,6 +132,9 @@ def _protection(settings: Settings) -> pb.Protection | None:
         patterns=settings.patterns or (),
         terms=[pb.Term(source=source, target=target) for source, target in terms.items()],
         glossaries=settings.glossaries or (),
+        inflected_terms=settings.inflected_terms or False,
+        terms_as_written=settings.terms_as_written or False,
+        forbidden=settings.forbidden or (),
     )
     return protection if protection.ByteSize() else None
 

@@ -35,6 +35,9 @@ class Options(TypedDict, total=False):
     patterns: Sequence[str] | None
     terms: Mapping[str, str] | None
     glossaries: Sequence[str] | None
+    inflected_terms: bool | None
+    terms_as_written: bool | None
+    forbidden: Sequence[str] | None
     alignments: bool
     pivot: str | None
 
@@ -86,6 +89,12 @@ class Settings:
     """Words, and what they are translated by."""
     glossaries: Sequence[str] | None = None
     """Names of the server's glossaries that count, behind `terms`."""
+    inflected_terms: bool | None = None
+    """Whether terms, glossaries' too, and forbidden words are found in all their inflected forms."""
+    terms_as_written: bool | None = None
+    """Whether translations of terms keep the case of their letters wherever they stand."""
+    forbidden: Sequence[str] | None = None
+    """Words of the target language that a translation is warned of for."""
     alignments: bool = False
     """Whether each hypothesis comes with its word alignments."""
     pivot: str | None = None
@@ -97,7 +106,7 @@ class Settings:
             value = getattr(self, name)
             if value is not None:
                 check_text(value, name)
-        for name in ("do_not_translate", "patterns", "glossaries"):
+        for name in ("do_not_translate", "patterns", "glossaries", "forbidden"):
             value = getattr(self, name)
             if value is not None:
                 # A list, as it is once it has been JSON.

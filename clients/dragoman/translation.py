@@ -100,6 +100,8 @@ class WarningKind(StrEnum):
     """Brackets or quotes of the source are not in pairs in the translation, or it has others."""
     NAME_MISSING = "name_missing"
     """A name of the source is not in the translation."""
+    FORBIDDEN_TERM = "forbidden_term"
+    """The translation has a word that the caller forbade."""
     UNKNOWN = "unknown"
     """The server reported something that this client does not know."""
 

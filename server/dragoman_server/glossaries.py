@@ -35,21 +35,33 @@ class Glossary:
     """The terms by column; "" where a language has none."""
     changed_at: float
     """When its file was last changed, in seconds since 1970."""
-    _indexes: dict[tuple[int, int], TermIndex] = field(default_factory=dict, repr=False, compare=False)
+    _indexes: dict[tuple[int, int, bool, bool], TermIndex] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
-    def index(self, source_language: str, target_language: str) -> TermIndex | None:
-        """The index that finds its terms; None where it does not have both languages."""
+    def index(
+        self,
+        source_language: str,
+        target_language: str,
+        *,
+        is_inflected: bool = False,
+        is_as_written: bool = False,
+    ) -> TermIndex | None:
+        """The index that finds its terms, as TermIndex says; None where it does not have both languages."""
         source, target = self._column(source_language), self._column(target_language)
         if source is None or target is None or source == target:
             return None
-        found = self._indexes.get((source, target))
+        key = source, target, is_inflected, is_as_written
+        found = self._indexes.get(key)
         if found is None:
-            found = self._indexes[source, target] = TermIndex(
+            found = self._indexes[key] = TermIndex(
                 [
                     Term(source=entry[source], target=entry[target])
                     for entry in self.entries
                     if entry[source] and entry[target]
-                ]
+                ],
+                stemmed_in=source_language if is_inflected else "",
+                is_as_written=is_as_written,
             )
         return found
 

@@ -44,6 +44,7 @@ OPTIONS = {
     "text_format": "--html",
     "protection.glossaries": "--glossary",
     "protection.terms": "--term",
+    "protection.forbidden": "--forbid",
     "protection.do_not_translate": "--keep",
     "protection.patterns": "--keep-pattern",
     "protected_ranges": "--keep-range",
@@ -223,6 +224,25 @@ def settings_options(command: Command) -> Command:
         multiple=True,
         metavar="NAME",
         help="A glossary of the server whose terms are used. Repeatable.",
+    )
+    @click.option(
+        "--inflected-terms",
+        is_flag=True,
+        default=None,
+        help="Terms, glossaries' too, and forbidden words are found in all their inflected forms.",
+    )
+    @click.option(
+        "--terms-as-written",
+        is_flag=True,
+        default=None,
+        help="Translations of terms get no capitals from where they stand.",
+    )
+    @click.option(
+        "--forbid",
+        "forbidden",
+        multiple=True,
+        metavar="WORD",
+        help="A word that a translation is warned of for. Repeatable.",
     )
     @wraps(command)
     def with_settings(*, is_html: bool, **given: Any) -> None:

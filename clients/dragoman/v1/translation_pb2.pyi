@@ -39,6 +39,7 @@ class WarningKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_KIND_OMISSION: _ClassVar[WarningKind]
     WARNING_KIND_BRACKETS: _ClassVar[WarningKind]
     WARNING_KIND_NAME_MISSING: _ClassVar[WarningKind]
+    WARNING_KIND_FORBIDDEN_TERM: _ClassVar[WarningKind]
 
 class LengthPolicy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -84,6 +85,7 @@ WARNING_KIND_FOREIGN_SCRIPT: WarningKind
 WARNING_KIND_OMISSION: WarningKind
 WARNING_KIND_BRACKETS: WarningKind
 WARNING_KIND_NAME_MISSING: WarningKind
+WARNING_KIND_FORBIDDEN_TERM: WarningKind
 LENGTH_POLICY_UNSPECIFIED: LengthPolicy
 LENGTH_POLICY_SPLIT: LengthPolicy
 LENGTH_POLICY_REJECT: LengthPolicy
@@ -117,20 +119,26 @@ class DecodingOptions(_message.Message):
     def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., target_prefix: _Optional[str] = ..., length_policy: _Optional[_Union[LengthPolicy, str]] = ..., formality: _Optional[_Union[Formality, str]] = ...) -> None: ...
 
 class Protection(_message.Message):
-    __slots__ = ("automatic", "do_not_translate", "patterns", "terms", "glossaries", "untranslated_elements")
+    __slots__ = ("automatic", "do_not_translate", "patterns", "terms", "glossaries", "untranslated_elements", "inflected_terms", "terms_as_written", "forbidden")
     AUTOMATIC_FIELD_NUMBER: _ClassVar[int]
     DO_NOT_TRANSLATE_FIELD_NUMBER: _ClassVar[int]
     PATTERNS_FIELD_NUMBER: _ClassVar[int]
     TERMS_FIELD_NUMBER: _ClassVar[int]
     GLOSSARIES_FIELD_NUMBER: _ClassVar[int]
     UNTRANSLATED_ELEMENTS_FIELD_NUMBER: _ClassVar[int]
+    INFLECTED_TERMS_FIELD_NUMBER: _ClassVar[int]
+    TERMS_AS_WRITTEN_FIELD_NUMBER: _ClassVar[int]
+    FORBIDDEN_FIELD_NUMBER: _ClassVar[int]
     automatic: bool
     do_not_translate: _containers.RepeatedScalarFieldContainer[str]
     patterns: _containers.RepeatedScalarFieldContainer[str]
     terms: _containers.RepeatedCompositeFieldContainer[Term]
     glossaries: _containers.RepeatedScalarFieldContainer[str]
     untranslated_elements: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, automatic: _Optional[bool] = ..., do_not_translate: _Optional[_Iterable[str]] = ..., patterns: _Optional[_Iterable[str]] = ..., terms: _Optional[_Iterable[_Union[Term, _Mapping]]] = ..., glossaries: _Optional[_Iterable[str]] = ..., untranslated_elements: _Optional[_Iterable[str]] = ...) -> None: ...
+    inflected_terms: bool
+    terms_as_written: bool
+    forbidden: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, automatic: _Optional[bool] = ..., do_not_translate: _Optional[_Iterable[str]] = ..., patterns: _Optional[_Iterable[str]] = ..., terms: _Optional[_Iterable[_Union[Term, _Mapping]]] = ..., glossaries: _Optional[_Iterable[str]] = ..., untranslated_elements: _Optional[_Iterable[str]] = ..., inflected_terms: _Optional[bool] = ..., terms_as_written: _Optional[bool] = ..., forbidden: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Term(_message.Message):
     __slots__ = ("source", "target")

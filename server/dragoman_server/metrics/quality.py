@@ -31,6 +31,7 @@ WARNING_KINDS = (
     "omission",
     "brackets",
     "name_missing",
+    "forbidden_term",
 )
 """The kinds of warnings, of which each model has a series from its loading on."""
 

@@ -29,15 +29,17 @@ def read_protection(
 ) -> Protection:
     """The protection that a caller asks for, of such texts. Adds what is wrong to `violations`."""
     is_automatic = message.automatic if message.HasField("automatic") else True
-    num_terms = len(message.terms) + len(message.do_not_translate)
+    num_terms = len(message.terms) + len(message.do_not_translate) + len(message.forbidden)
     if not (num_terms or message.patterns or message.glossaries or message.untranslated_elements):
         return _DEFAULT if is_automatic else _OFF
     finders: list[Finder] = []
+    forbidden: Finder | None = None
+    source_stems, target_stems = languages if message.inflected_terms else ("", "")
     if num_terms > limits.max_terms:
         violations.append(
             _violation(
                 "terms",
-                f"are {num_terms} with do_not_translate, and a call takes {limits.max_terms}; "
+                f"are {num_terms} with do_not_translate and forbidden, and a call takes {limits.max_terms}; "
                 "put them into a glossary of the server",
             )
         )
@@ -45,17 +47,23 @@ def read_protection(
         violations.append(
             _violation(
                 "terms",
-                f"have {length} characters with do_not_translate, and a call takes {MAX_TERM_CHARACTERS}; "
-                "put them into a glossary of the server",
+                f"have {length} characters with do_not_translate and forbidden, and a call takes "
+                f"{MAX_TERM_CHARACTERS}; put them into a glossary of the server",
             )
         )
     elif num_terms:
         terms = _read_terms(message, violations)
-        finders.append(TermIndex(terms))
+        finders.append(TermIndex(terms, stemmed_in=source_stems, is_as_written=message.terms_as_written))
+        words = [Term(source=word, target=word) for written in message.forbidden if (word := written.strip())]
+        forbidden = TermIndex(words, stemmed_in=target_stems) if words else None
     finders += _read_patterns(message.patterns, limits, violations)
     for rank, name in enumerate(message.glossaries):
         glossary = glossaries.get(name)
-        index = glossary.index(*languages) if glossary is not None else None
+        index = None
+        if glossary is not None:
+            index = glossary.index(
+                *languages, is_inflected=message.inflected_terms, is_as_written=message.terms_as_written
+            )
         if index is not None:
             finders.append(index)
             continue
@@ -72,6 +80,9 @@ def read_protection(
     return Protection(
         is_automatic=is_automatic,
         finders=tuple(finders),
+        forbidden=forbidden,
+        is_inflected=message.inflected_terms,
+        is_as_written=message.terms_as_written,
         untranslated_elements=frozenset(map(str.lower, message.untranslated_elements)),
     )
 
@@ -101,6 +112,7 @@ def read_ranges(
 
 def _sources(message: pb.Protection) -> Iterator[str]:
     yield from message.do_not_translate
+    yield from message.forbidden
     yield from (term.source for term in message.terms)
 
 

@@ -55,6 +55,12 @@ class Protection:
     the model can't read; and whether capitals are read as small letters."""
     finders: tuple[Finder, ...] = ()
     """The caller's terms and patterns, and glossaries."""
+    forbidden: Finder | None = None
+    """The words that a translation is warned of for."""
+    is_inflected: bool = False
+    """Whether terms count in all their inflected forms, of both languages."""
+    is_as_written: bool = False
+    """Whether translations of terms keep the case of their letters."""
     untranslated_elements: frozenset[str] = frozenset()
     """Further names of elements of markup, in small letters, that are not translated."""
 

@@ -1,7 +1,7 @@
 """Terms and patterns that a caller or a glossary gives, found in texts.
 
-Terms are found where they stand as words of their own. Patterns are in the syntax of RE2, which takes time in
-proportion to the text for any of them.
+Terms are found where they stand as words of their own, if asked for in any inflected form. Patterns are in
+the syntax of RE2, which takes time in proportion to the text for any of them.
 """
 
 from bisect import bisect_left
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import re2
 from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 
+from dragoman_server.text.find.stems import by_stems
 from dragoman_server.text.mapped import Span
 from dragoman_server.text.marks import Kind, Mark
 from dragoman_server.text.words import unbroken
@@ -46,31 +47,44 @@ class Term:
 class TermIndex:
     """Finds any number of terms in one pass over a text (Aho and Corasick 1975)."""
 
-    def __init__(self, terms: Sequence[Term]) -> None:
-        """Of two terms with the same source the first counts. None has an empty source."""
+    def __init__(self, terms: Sequence[Term], *, stemmed_in: str = "", is_as_written: bool = False) -> None:
+        """Of two terms with the same source the first counts. None has an empty source.
+
+        `stemmed_in` is a language in which translated terms are found by their stems, too. Translations that
+        are `is_as_written` have no other capitals.
+        """
         first: dict[str, Term] = {}
         for term in terms:
             first.setdefault(_folded(term.source), term)
         self._terms = list(first.values())
-        self._automata: tuple[_Automaton, _Automaton] | None = None
+        self._stemmed_in, self._is_as_written = stemmed_in, is_as_written
+        self._automata: tuple[_Automaton, _Automaton, _Automaton] | None = None
 
     def __len__(self) -> int:
         return len(self._terms)
 
     def find(self, text: str) -> Iterator[Mark]:
         """Where terms stand, whatever the case of their letters: from left to right, of those that begin at
-        one place the longest, and none that overlaps one before it.
+        one place the longest, and none that overlaps one before it. Those found by stems may overlap others.
 
         A term that is to be there as it is must be written with the same letters: "US" is not "us". What is
         left between such terms is looked through for the others. Raises TermOutputError.
         """
         if self._automata is None:
             # By the thread that needs them: thousands of terms take their time.
+            terms = [term for term in self._terms if term.target is not None]
+            inflected = terms if self._stemmed_in else []
             self._automata = (
                 _Automaton(_kept_spellings(self._terms)),
-                _Automaton((_folded(term.source), term) for term in self._terms if term.target is not None),
+                _Automaton((_folded(term.source), term) for term in terms),
+                _Automaton(
+                    # Of short words stemmers leave the commonest endings of all.
+                    (by_stems(term.source + ending, self._stemmed_in).text, term)
+                    for ending in ("", "s", "es")
+                    for term in inflected
+                ),
             )
-        kept, translated = self._automata
+        kept, translated, by_stem = self._automata
         marked = _Marked(text)
         searched = []
         end = 0
@@ -79,14 +93,21 @@ class TermIndex:
             searched += [marked.folded[end:start], _OPENS * (stop - start)]
             end = stop
         searched.append(marked.folded[end:])
+        found = {marked.back(*span): term for span, term in translated.find("".join(searched))}
+        if self._stemmed_in:
+            stemmed = by_stems(text, self._stemmed_in)
+            marked = _Marked(stemmed.text)
+            for span, term in by_stem.find(marked.folded):
+                found.setdefault(stemmed.back(marked.back(*span)), term)
         room = limit = MAX_OUTPUT_RATIO * len(text) + OUTPUT_SLACK
-        for (start, stop), term in translated.find("".join(searched)):
-            span = marked.back(start, stop)
+        for span, term in found.items():
             assert term.target is not None
             room -= len(term.target)
             if room < 0:
                 raise TermOutputError(limit)
-            output = _in_case_of(text[slice(*span)], term.source, term.target)
+            output = term.target
+            if not self._is_as_written:
+                output = _in_case_of(text[slice(*span)], term.source, term.target)
             yield Mark(span=span, kind=Kind.TERM, output=output)
 
 
@@ -94,7 +115,9 @@ class _Automaton:
     """Finds spellings, each of a term, in what is marked."""
 
     def __init__(self, spellings: Iterable[tuple[str, Term]]) -> None:
-        by_spelling = {_mark(spelling, unbroken(spelling)): term for spelling, term in spellings}
+        by_spelling: dict[str, Term] = {}
+        for spelling, term in spellings:
+            by_spelling.setdefault(_mark(spelling, unbroken(spelling)), term)
         self._terms = list(by_spelling.values())
         self._automaton = AhoCorasick(
             list(by_spelling),

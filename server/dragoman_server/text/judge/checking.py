@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from dragoman_server.text.ask.masks import occurrences
 from dragoman_server.text.find.numbers import missing_numbers, numbers_in
+from dragoman_server.text.find.stems import by_stems
 from dragoman_server.text.mapped import Span, moved
 from dragoman_server.text.marks import Kind, Mark, beginning_outside
 from dragoman_server.text.passage import Passage, Shown, Unit
@@ -45,14 +46,20 @@ def lost_numbers(
     return tuple(left[number.span] for number in missing)
 
 
-def lacks_terms(unit: Unit, shown: Shown, answer: str) -> bool:
-    """Whether an answer lacks a term that was left to the model."""
+def lacks_terms(passage: Passage, unit: Unit, shown: Shown, answer: str) -> bool:
+    """Whether an answer lacks a term that was left to the model, in any form if they are inflected."""
     outputs = [mark.output for mark in _left(unit, shown) if mark.kind is Kind.TERM and mark.output]
     if not outputs:
         return False
-    folded = answer.casefold()
+
+    def fold(text: str) -> str:
+        if not passage.options.protection.is_inflected:
+            return text.casefold()
+        return by_stems(text, passage.languages[1]).text.casefold()
+
+    folded = fold(answer)
     # Longest first: a term may be a part of another.
-    for output in sorted(map(str.casefold, outputs), key=len, reverse=True):
+    for output in sorted(map(fold, outputs), key=len, reverse=True):
         start = _find_word(output, folded)
         if start is None:
             return True

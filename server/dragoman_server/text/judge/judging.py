@@ -22,6 +22,8 @@ from dragoman_server.text.passage import Answer, Attempt, Passage, Piece, Shown,
 from dragoman_server.text.translated import Alignment
 
 _SENTENCE_MARKS = ".!?…。！？"
+_BEGINNING = re.compile(r"(?:<[^<>]*>|[\s\"'„“”‚‘’«»‹›(\[¿¡-])*+(\w+)")
+"""A text up to its first word, behind tags and what opens."""
 _CAPITAL_NOUNS = frozenset(("de", "lb"))
 """Languages that write nouns with a capital."""
 
@@ -54,7 +56,7 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
         )
     if unit.attempt.stage is Stage.APART:
         joined = _in_parts(passage, unit, unit.attempt, zip(unit.attempt.pieces, results, strict=True))
-        return replace(unit, answers=tuple(joined), seconds=seconds)
+        return replace(unit, answers=tuple(_begun(passage, unit, answer) for answer in joined), seconds=seconds)
     piece, of_piece = unit.attempt.pieces[0], results[0]
     options = passage.options
     is_simple = options.num_hypotheses == 1 and not (options.return_alignments or passage.is_markup)
@@ -74,7 +76,8 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
     if not answers:
         answers, lost = _answers(passage, unit, piece, of_piece, contents)
     if answers:
-        return replace(unit, answers=tuple(answers), first=None, seconds=seconds)
+        begun = tuple(_begun(passage, unit, answer) for answer in answers)
+        return replace(unit, answers=begun, first=None, seconds=seconds)
     lost = tuple(sorted({*unit.lost, *lost}, key=lambda mark: mark.span))
     attempt = tokenized(next_attempt(passage, unit, lost), passage.bundle)
     first = (piece, of_piece) if attempt.contents else None
@@ -155,7 +158,7 @@ def _answers(
             if contents is not None:
                 masks = find_masks(shown.masks, text)
                 lost = lost_numbers(passage, unit, shown, text, masks or [])
-                if masks is None or lost or lacks_terms(unit, shown, text):
+                if masks is None or lost or lacks_terms(passage, unit, shown, text):
                     refused.append(lost)
                     continue
             answer, lost = _answer(passage, unit, piece, shown, hypothesis, text, masks or [], contents or {})
@@ -240,6 +243,21 @@ def _as_part(passage: Passage, shown: str, answer: str, *, begins: bool) -> str:
         small = answer[0].lower()
         answer = (small if len(small) == 1 else answer[0]) + answer[1:]
     return answer
+
+
+def _begun(passage: Passage, unit: Unit, answer: Answer) -> Answer:
+    """The answer with a capital, where a sentence begins with a term that is written small."""
+    terms = [mark.output for mark in unit.marks if mark.kind is Kind.TERM and mark.output]
+    if not terms or passage.options.protection.is_as_written:
+        return answer
+    text, found = passage.source.text[slice(*unit.span)], _BEGINNING.match(answer.text)
+    is_sentence = text[-1] in _SENTENCE_MARKS and next(filter(str.isalpha, text)).isupper()
+    if not (is_sentence and found and found[1].islower()):
+        return answer
+    start, large = found.start(1), answer.text[found.start(1)].upper()
+    if len(large) > 1 or not any(answer.text.startswith(term, start) for term in terms):
+        return answer
+    return replace(answer, text=answer.text[:start] + large + answer.text[start + 1 :])
 
 
 def _is_noun(passage: Passage, answer: str) -> bool:

@@ -58,6 +58,9 @@ def unit_warnings(passage: Passage, unit: Unit) -> Iterator[TranslationWarning]:
             yield warn(WarningKind.NUMBER_MISSING, moved(number.span, unit.span[0]))
     if answer.finish_reason is FinishReason.LENGTH:
         yield warn(WarningKind.OUTPUT_LIMIT)
+    forbidden = passage.options.protection.forbidden
+    if forbidden is not None and next(iter(forbidden.find(answer.text)), None) is not None:
+        yield warn(WarningKind.FORBIDDEN_TERM)
     confidence = passage.bundle.manifest.confidence
     for kind, span in doubts(
         text,

@@ -280,6 +280,8 @@ def _read_glossaries(fields: Fields, exchange: Exchange, template: pb.TranslateR
         return
     if not template.source_language:
         raise refusal("source_lang", "is required with a glossary")
+    # As DeepL finds them.
+    template.protection.inflected_terms = True
     for id_ in ids:
         name, _, _ = id_.partition(":")
         if name not in exchange.core.glossaries:

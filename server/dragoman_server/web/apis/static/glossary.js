@@ -70,7 +70,7 @@ export function protectionOf(way) {
     $("glossary").open = true;
     return {};
   }
-  return { protection: { terms, glossaries } };
+  return { protection: { terms, glossaries, inflectedTerms: true } };
 }
 
 $("add-entry").addEventListener("click", () => addEntry().focus());
