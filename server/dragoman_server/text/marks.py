@@ -57,6 +57,8 @@ class Kind(enum.Enum):
     RAISED = "raised"
     """A number that markup raises or lowers, with its tags, such as a footnote's: part of no formula."""
     NUMBER = "number"
+    NAME = "name"
+    """A surname behind a title, or an acronym that the vocabulary does not know."""
     UNKNOWN = "unknown"
     """The model has no tokens for it, or it is of another script than the language."""
     TAG = "tag"

@@ -165,6 +165,10 @@ class Passage:
         """The languages that it is translated from and to."""
         return self.bundle.manifest.source_language, self.bundle.manifest.target_language
 
+    def count_pieces(self, words: Sequence[str]) -> list[int]:
+        """How many pieces of the source's vocabulary each of the words is."""
+        return list(map(len, self.bundle.source_tokenizer.encode_ids(words)))
+
     @property
     def shielded(self) -> str:
         """The text to look for sentences in: within a mark none ends, but at one that is a line's end."""

@@ -17,6 +17,7 @@ from dragoman_server.engine.request import FinishReason, Sentence, SentenceResul
 from dragoman_server.text.ask.units import ask
 from dragoman_server.text.cut.fit import TextTooLongError
 from dragoman_server.text.cut.segment import cut, filler_for
+from dragoman_server.text.find.names import names_in
 from dragoman_server.text.find.table import TABLE
 from dragoman_server.text.judge.judging import TextT, judge, settled
 from dragoman_server.text.judge.warnings import unit_confidence, unit_warnings
@@ -158,7 +159,7 @@ def find(passage: Passage, ranges: Sequence[Span] = ()) -> Passage:
     source, protection = passage.source, passage.options.protection
     found = [finder.find(source.text) for finder in protection.finders]
     if protection.is_automatic:
-        found.append(TABLE.find(source.text))
+        found += [TABLE.find(source.text), names_in(source.text, passage.languages, passage.count_pieces)]
     # What nothing is left of is no mark.
     of_caller = [Mark(span=source.onto(span), kind=Kind.RANGE) for span in ranges]
     of_caller = [mark for mark in of_caller if mark.span[0] < mark.span[1]]

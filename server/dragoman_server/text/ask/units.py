@@ -126,7 +126,7 @@ class _UnitReader:
                     )
                 )
             if in_capitals:
-                small_letters = by_vocabulary(passage.tokenizer_text[slice(*span)], self._count_pieces)
+                small_letters = by_vocabulary(passage.tokenizer_text[slice(*span)], passage.count_pieces)
             if any(map(str.isnumeric, text)):
                 numbers = list(self._numbers(span, marks))
                 marks = beginning_outside(numbers, marks)
@@ -171,9 +171,6 @@ class _UnitReader:
             elif is_free:
                 output = written(number, source_language=source, target_language=target)
                 yield Mark(span=place, kind=Kind.NUMBER, output=output)
-
-    def _count_pieces(self, words: Sequence[str]) -> list[int]:
-        return list(map(len, self._passage.bundle.source_tokenizer.encode_ids(words)))
 
     def _shown(self, unit: Unit) -> Mapped:
         if unit.attempt.stage is Stage.FIRST and not unit.is_plain:

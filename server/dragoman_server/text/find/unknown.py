@@ -85,7 +85,7 @@ def is_foreign(word: str, language: str) -> bool:
     """
     if word.isascii():
         return False
-    script = _script_of(language)
+    script = script_of(language)
     return script is not None and any(
         character.isalpha() and not _script(character).startswith((script, *_EVERYWHERE))
         for character in word
@@ -94,7 +94,7 @@ def is_foreign(word: str, language: str) -> bool:
 
 def has_no_letter_of(text: str, language: str) -> bool:
     """Whether it has letters, and none of the language's script; False where that is not known."""
-    script = _script_of(language)
+    script = script_of(language)
     if script is None or (script == "LATIN" and text.isascii()):
         return False
     letters = [character for character in text if character.isalpha()]
@@ -102,7 +102,7 @@ def has_no_letter_of(text: str, language: str) -> bool:
 
 
 @functools.cache
-def _script_of(language: str) -> str | None:
+def script_of(language: str) -> str | None:
     """The script of a language; None where it is not known."""
     listed = tomllib.loads(files("dragoman_server.text.find").joinpath("scripts.toml").read_text("utf-8"))
     primary = primary_language(language)

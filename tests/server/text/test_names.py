@@ -1,0 +1,78 @@
+"""Names that are certain are kept: behind titles, and in capitals that no vocabulary has."""
+
+import random
+import re
+import zoneinfo
+from pathlib import Path
+
+import pytest
+from tests.server.text.answering import copies, forgets, shipped, translated
+
+from dragoman_server.text.marks import Kind
+from dragoman_server.text.options import TranslationOptions
+from dragoman_server.text.stages import prepare
+
+OPTIONS = TranslationOptions(beam_size=1, length_penalty=1.0)
+PUD = Path(__file__).parents[4] / "shared" / "data" / "tests" / "ud-pud"
+PLACES = sorted({name.rpartition("/")[2] for name in zoneinfo.available_timezones()})
+"""Of IANA's time zones, which stand for surnames."""
+SURNAMES = [name for name in PLACES if re.fullmatch(r"[A-Z][a-z]{3,}", name)]
+
+
+def names(text: str, direction: str) -> list[str]:
+    marks = prepare(text, shipped(direction), OPTIONS, None).marks
+    return [text[slice(*mark.span)] for mark in marks if mark.kind is Kind.NAME]
+
+
+@pytest.mark.parametrize(
+    ("direction", "frame"),
+    [
+        ("de-en", "Herr {} wohnt in Berlin."),
+        ("de-en", "Sehr geehrte Frau Dr. {}, danke."),
+        ("de-en", "Ich habe Prof. {}-{} gesehen."),
+        ("en-de", "Mr. {} lives in Boston."),
+        ("en-de", "I met Mrs {}'s friend."),
+        ("en-de", "Ask Dr. O'{} tomorrow."),
+    ],
+)
+def test_a_surname_behind_a_title_comes_out_once(direction: str, frame: str) -> None:
+    for surname in random.Random(frame).sample(SURNAMES, 30):
+        text = frame.replace("{}", surname)
+        [name] = names(text, direction)
+        assert surname in name
+        for answer in (forgets, copies):
+            assert translated(text, shipped(direction), OPTIONS, answer).text.count(name) == 1
+
+
+@pytest.mark.parametrize(
+    ("direction", "text"),
+    [
+        ("de-en", "Frau Präsidentin, Herr Doktor, eine Frau Mitte vierzig."),
+        ("de-en", "Meine Frau ist da, und der Herr ist fort."),
+        ("de-en", "GUTEN MORGEN, HERR MÜLLER! DAS GEHT NICHT."),
+        ("de-en", "Drücken Sie ABBRECHEN oder SPEICHERN, aber NICHT hier."),
+        ("en-de", "Mr. President, the doctor is here. You MUST NOT go."),
+        ("en-de", "CANCEL"),
+    ],
+)
+def test_what_is_no_name_is_translated(direction: str, text: str) -> None:
+    assert names(text, direction) == []
+
+
+def test_acronyms_that_the_vocabulary_lacks_are_kept() -> None:
+    assert names("Der GCHQ und die FSLN sind da.", "de-en") == ["GCHQ", "FSLN"]
+
+
+@pytest.mark.parametrize("direction", ["de-en", "en-de"])
+def test_three_of_four_kept_names_stand_in_a_translation_by_people(direction: str) -> None:
+    source, target = direction.split("-")
+    if not PUD.exists():
+        pytest.skip("needs Parallel UD")
+    texts, references = ((PUD / f"pud.{language}").read_text().splitlines() for language in (source, target))
+    found = [
+        name in reference
+        for text, reference in zip(texts, references, strict=True)
+        for name in names(text, direction)
+    ]
+    assert len(found) > 40
+    assert sum(found) > 0.72 * len(found)
