@@ -100,6 +100,8 @@ class WarningKind(StrEnum):
     """Brackets or quotes of the source are not in pairs in the translation, or it has others."""
     NAME_MISSING = "name_missing"
     """A name of the source is not in the translation."""
+    NUMBER_AMBIGUOUS = "number_ambiguous"
+    """A number may be a thousand times as much, as English "2.500". It is read as the language has it."""
     FORBIDDEN_TERM = "forbidden_term"
     """The translation has a word that the caller forbade."""
     UNKNOWN = "unknown"

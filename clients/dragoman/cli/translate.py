@@ -52,6 +52,7 @@ _WARNINGS = {
     WarningKind.OMISSION: "has a translation that is likely to lack a part",
     WarningKind.BRACKETS: "has brackets or quotes that do not match those of its translation",
     WarningKind.NAME_MISSING: "is a name that the translation lacks",
+    WarningKind.NUMBER_AMBIGUOUS: "is a number that may be a thousand times as much",
     WarningKind.FORBIDDEN_TERM: "has a translation with a forbidden word",
     WarningKind.UNKNOWN: "has a warning that this client does not know",
 }

@@ -40,6 +40,7 @@ class WarningKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WARNING_KIND_BRACKETS: _ClassVar[WarningKind]
     WARNING_KIND_NAME_MISSING: _ClassVar[WarningKind]
     WARNING_KIND_FORBIDDEN_TERM: _ClassVar[WarningKind]
+    WARNING_KIND_NUMBER_AMBIGUOUS: _ClassVar[WarningKind]
 
 class LengthPolicy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -86,6 +87,7 @@ WARNING_KIND_OMISSION: WarningKind
 WARNING_KIND_BRACKETS: WarningKind
 WARNING_KIND_NAME_MISSING: WarningKind
 WARNING_KIND_FORBIDDEN_TERM: WarningKind
+WARNING_KIND_NUMBER_AMBIGUOUS: WarningKind
 LENGTH_POLICY_UNSPECIFIED: LengthPolicy
 LENGTH_POLICY_SPLIT: LengthPolicy
 LENGTH_POLICY_REJECT: LengthPolicy

@@ -32,6 +32,7 @@ WARNING_KINDS = (
     "brackets",
     "name_missing",
     "forbidden_term",
+    "number_ambiguous",
 )
 """The kinds of warnings, of which each model has a series from its loading on."""
 

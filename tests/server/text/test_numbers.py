@@ -5,9 +5,11 @@ import sys
 
 import pytest
 from babel import Locale
+from tests.server.text.answering import copies, shipped, translated
 
 from dragoman_server.text.find.notation import notation
 from dragoman_server.text.find.numbers import in_notation, missing_numbers, numbers_in, written
+from dragoman_server.text.options import TranslationOptions
 
 
 def missing(source: str, answer: str, source_language: str = "de", target_language: str = "en") -> list[str]:
@@ -173,3 +175,32 @@ def test_a_number_has_its_plural_category_in_every_language(language: str) -> No
     rule = Locale(language).plural_form
     for number in (*range(120), 1000, 1_000_000, 2_000_000):
         assert notation(language).category(number) == rule(number)
+
+
+@pytest.mark.parametrize("direction", ["de-en", "en-de"])
+@pytest.mark.parametrize(
+    ("written", "is_told"),
+    [
+        ("2{}500", True),
+        ("12{}345 kg", True),
+        ("0{}125", False),
+        ("2{}50", False),
+        ("1234{}567", False),
+        ("2500", False),
+    ],
+)
+def test_a_number_that_may_be_a_thousand_times_as_much_is_told(
+    direction: str, written: str, is_told: bool
+) -> None:
+    point, group = str(Locale(direction[:2]).number_symbols["latn"]["decimal"]), "{}"
+    options = TranslationOptions(beam_size=1, length_penalty=1.0)
+
+    def kinds(mark: str) -> set[str]:
+        text = f"Tom sagt {written.replace(group, mark)} hier."
+        return {
+            warning.kind.value for warning in translated(text, shipped(direction), options, copies).warnings
+        }
+
+    assert ("number_ambiguous" in kinds(point)) is is_told
+    # What groups thousands is certain.
+    assert "number_ambiguous" not in kinds({".": ",", ",": "."}[point])

@@ -159,6 +159,11 @@ def _may_stay(number: Number, wanted: frozenset[str], read: frozenset[str]) -> b
     return not (number.date or number.times or (is_of_source and is_quantity))
 
 
+def is_ambiguous(number: str, language: str) -> bool:
+    """Whether a plain number has three decimals, as it would have a thousand's group in another language."""
+    return re.fullmatch(rf"[1-9]\d{{0,2}}{re.escape(_decimal_point(language))}\d{{3}}", number) is not None
+
+
 def written(number: Number, *, source_language: str, target_language: str) -> str | None:
     """A number with what it counts as the target writes it; None where the target's words are unknown."""
     target = notation(target_language)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dragoman_bundle.confidence import evidence_of
 
 from dragoman_server.engine.request import FinishReason
-from dragoman_server.text.find.numbers import missing_numbers, numbers_in
+from dragoman_server.text.find.numbers import is_ambiguous, missing_numbers, numbers_in
 from dragoman_server.text.judge.doubts import doubts
 from dragoman_server.text.mapped import Span, moved
 from dragoman_server.text.marks import How, Kind, outside
@@ -50,6 +50,10 @@ def unit_warnings(passage: Passage, unit: Unit) -> Iterator[TranslationWarning]:
             yield warn(WarningKind.NUMBER_PUT_BACK, mark.span)
         elif unit.attempt.stage is Stage.APART:
             yield warn(WarningKind.SPAN_PUT_BACK, mark.span)
+    for mark in unit.marks:
+        figure = text[slice(*moved(mark.span, -unit.span[0]))] if mark.kind is Kind.NUMBER else ""
+        if any(is_ambiguous(number.text, source) for number in numbers_in(figure)):
+            yield warn(WarningKind.NUMBER_AMBIGUOUS, mark.span)
     has_numbers = any(mark.kind is Kind.NUMBER for mark in unit.marks)
     if not has_numbers and any(map(str.isnumeric, text)):
         # They are not kept, and may be lost.

@@ -17,6 +17,7 @@ const TOLD = {
   WARNING_KIND_OMISSION: say("The translation is so short that a part is likely to be missing."),
   WARNING_KIND_BRACKETS: say("The brackets or quotes are not those of the translation."),
   WARNING_KIND_NAME_MISSING: say("This name is not in the translation."),
+  WARNING_KIND_NUMBER_AMBIGUOUS: say("This number may be a thousand times as much."),
   WARNING_KIND_FORBIDDEN_TERM: say("The translation has a word that is not wanted."),
 };
 const MAX_CHARACTERS = 80;
