@@ -204,3 +204,39 @@ def test_a_number_that_may_be_a_thousand_times_as_much_is_told(
     assert ("number_ambiguous" in kinds(point)) is is_told
     # What groups thousands is certain.
     assert "number_ambiguous" not in kinds({".": ",", ",": "."}[point])
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "target", "wanted"),
+    [
+        ("en", "He won the 21st race.", "de", "21."),
+        ("de", "Er gewann das 21. Rennen.", "en", "21st"),
+        ("de", "Das 112. und das 12. Rennen.", "en", "112th"),
+        ("de", "Das 3. Rennen.", "en", "3rd"),
+        ("fr", "Le 2e prix.", "en", "2nd"),
+        ("en", "The 1st prize.", "fr", "1er"),
+        ("en", "The 3rd prize.", "es", "3.º"),
+        ("de", "Das Rennen gewann er als 5.", "en", "5"),
+        ("de", "Es sind 20er.", "en", "20"),
+        ("en", "The 3rd prize.", "ja", None),
+    ],
+)
+def test_an_ordinal_is_one_with_its_ending(source: str, text: str, target: str, wanted: str | None) -> None:
+    [number, *_] = numbers_in(text, source)
+    assert written(number, source_language=source, target_language=target) == wanted
+
+
+@pytest.mark.parametrize(
+    ("direction", "text", "wanted"),
+    [
+        ("en-de", "He won the 21st race.", "21."),
+        ("de-en", "Er gewann das 21. Rennen.", "21st"),
+        ("en-de", "It is the 3rd.", "3."),
+    ],
+)
+def test_an_ordinal_that_is_lost_is_put_back_with_its_ending(direction: str, text: str, wanted: str) -> None:
+    options = TranslationOptions(beam_size=1, length_penalty=1.0)
+    found = translated(text, shipped(direction), options, lambda shown: "Ja").text
+    assert wanted in found
+    for leftover in ("st", "rd", "nd", "th"):
+        assert leftover == wanted[-2:] or leftover not in found

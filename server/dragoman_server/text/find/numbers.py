@@ -7,10 +7,15 @@ parts in any order, a time may be one of twelve hours where the answer says of w
 
 import functools
 import re
+import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from typing import Any
+
+from dragoman_bundle.languages import primary_language
 
 from dragoman_server.text.find.notation import SPACES, Notation, notation
 from dragoman_server.text.mapped import Span
@@ -54,6 +59,8 @@ class Number:
     """The units that it may be of; CLDR's names, and the codes of currencies."""
     times: frozenset[str] = frozenset()
     """The times of a day that it may be: "17:30"."""
+    is_ordinal: bool = False
+    """Whether it has the ending of an ordinal: "21st"."""
     date: tuple[int, int, str] | None = None
     """The day, the month and the year, "" where there is none, of a date in words."""
 
@@ -67,8 +74,11 @@ def numbers_in(text: str, language: str = "") -> list[Number]:
     known = notation(language)
     for found in _NUMBER.finditer(text):
         if found.start() >= end:
-            numbers.append(_with_company(text, found, known, end))
-            end = numbers[-1].span[1]
+            number = _with_company(text, found, known, end)
+            if number.text == text[slice(*number.span)] and number.text.isdecimal():
+                number = _with_ending(text, number, language)
+            numbers.append(number)
+            end = number.span[1]
     return numbers
 
 
@@ -96,6 +106,20 @@ def _with_company(text: str, found: re.Match[str], known: Notation, begin: int) 
                 span=(before.start(), year.end()), text=found[0], date=(day, month, year["year"] or "")
             )
     return Number(span=found.span(), text=found[0])
+
+
+def _with_ending(text: str, number: Number, language: str) -> Number:
+    """A number with the ending that makes it an ordinal, if one stands there."""
+    ordinal = _ordinals().get(primary_language(language))
+    found = ordinal and re.compile(f"(?:{ordinal['ending']})(?!\\w)").match(text, number.span[1])
+    return replace(number, span=(number.span[0], found.end()), is_ordinal=True) if found else number
+
+
+@functools.cache
+def _ordinals() -> dict[str, Any]:
+    path = files("dragoman_server.text.find") / "ordinals.toml"
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {language: table for languages, table in tables.items() for language in languages.split()}
 
 
 @functools.cache
@@ -173,6 +197,9 @@ def written(number: Number, *, source_language: str, target_language: str) -> st
         hour, minute, _ = min(number.times, key=len).split(":")
         return target.hour(int(hour), minute, is_full=":" not in number.text)
     figure = in_notation(number.text, source_language=source_language, target_language=target_language)
+    if number.is_ordinal:
+        forms = _ordinals().get(primary_language(target_language), {"written": ()})["written"]
+        return next((figure + ending for numbers, ending in forms if re.fullmatch(numbers, figure)), None)
     if not number.units:
         return figure
     return target.with_unit(figure, number.units, is_one=number.text == "1")
