@@ -7,7 +7,7 @@ two.
 import asyncio
 import contextlib
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Protocol, cast
@@ -120,10 +120,16 @@ class LanguageDetector:
     async def _loaded(self, served: Collection[str]) -> "tuple[_Identifier, Lingua | None]":
         languages = frozenset(map(primary_language, served))
         async with self._loading:
-            if self._identifier is None:
-                self._identifier = await self._threads.run("", load_identifier)
-            if self._lingua[0] != languages:
-                self._lingua = languages, await self._threads.run("", partial(load_lingua, languages))
+            try:
+                if self._identifier is None:
+                    self._identifier = await self._threads.run("", load_identifier)
+                if self._lingua[0] != languages:
+                    self._lingua = languages, await self._threads.run("", partial(_load_lingua, languages))
+            except ImportError as error:
+                raise UnsupportedError(
+                    "this server does not detect languages, as it lacks a library: name the source language, "
+                    "or have the extra `web` bring it"
+                ) from error
             return self._identifier, self._lingua[1]
 
 
@@ -193,42 +199,28 @@ def _candidates(shares: Mapping[str, float], codes: Mapping[str, str]) -> tuple[
 
 @cache
 def load_identifier() -> _Identifier:
-    """Of all detectors of this process: it takes a second. Raises UnsupportedError."""
-    with _needing_libraries():
-        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    """Of all detectors of this process: it takes a second. Raises ImportError."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
     return cast(_Identifier, LanguageIdentifier.from_model_file(MODEL_FILE))
 
 
-def load_lingua(languages: Collection[str]) -> "Lingua | None":
-    """What tells languages apart in a word or two; None where it does not know all, or they are too many.
+def _load_lingua(languages: Collection[str]) -> "Lingua | None":
+    """What tells languages apart in a word or two; None where it does not know all, or they are too many."""
+    from lingua import IsoCode639_1, LanguageDetectorBuilder
 
-    Raises UnsupportedError.
-    """
-    with _needing_libraries():
-        from lingua import IsoCode639_1, LanguageDetectorBuilder
     codes = [code for language in languages if (code := getattr(IsoCode639_1, language.upper(), None))]
     if len(codes) < len(languages) or not 1 < len(codes) <= MAX_SHORT_LANGUAGES:
         return None
     return LanguageDetectorBuilder.from_iso_codes_639_1(*codes).with_preloaded_language_models().build()
 
 
-@contextlib.contextmanager
-def _needing_libraries() -> Iterator[None]:
-    try:
-        yield
-    except ImportError as error:
-        raise UnsupportedError(
-            "this server does not detect languages, as it lacks a library: name the source language, or have "
-            "the extra `web` bring it"
-        ) from error
-
-
 def _of_short(lingua: "Lingua | None", text: str) -> dict[str, float]:
     """What is added to the scores of a text's languages, if it is short."""
     if lingua is None or len(text.split(maxsplit=SHORT_WORDS)) > SHORT_WORDS:
         return {}
+    confidences = lingua.compute_language_confidence_values(text)
     return {
-        found.language.iso_code_639_1.name.lower(): SHORT_WEIGHT
-        * math.log(max(found.value, _LEAST_CONFIDENCE))
-        for found in lingua.compute_language_confidence_values(text)
+        each.language.iso_code_639_1.name.lower(): SHORT_WEIGHT * math.log(max(each.value, _LEAST_CONFIDENCE))
+        for each in confidences
     }

@@ -61,6 +61,8 @@ UNITS = (
     "\n *[a] ", '{"{"}', "\U000f0000", "\U000f8000", "\U00100000", "#", "{b}",
     "a()", "a.b(", "a.b", "a_b", "Ａ", "Ａ－",
     "XIV ", "MI", "\\a",
+    "Herr ", "Herr A ", "Herr Dr. ", "Aa-", "BBC ", "a BBC ", "O'Aa ", "B&", "21st ", "3. a ", "2,500 ",
+    ". » ", "?看", "; Α",
     # Numbers with what they count.
     "1 km ", "1km", "$1", "$", "1 €", "EUR 1 ", "EUR", "3. Mai ", "3. Mai 2024 ", "Mai ", "3 Uhr ",
     "3:15 p.m. ",
@@ -168,6 +170,15 @@ def protections() -> Iterator[tuple[str, Make]]:
         words = [f"wort{rank}" for rank in range(size // 10)]
         return " ".join(words) + " ja.", pb.Protection(do_not_translate=words)
 
+    yield (
+        "terms in other forms",
+        lambda size: (
+            "Kunden " * (size // 7) + " Hallo.",
+            pb.Protection(
+                terms=[pb.Term(source="Kunde", target="x")], inflected_terms=True, forbidden=["Kunde", "x y"]
+            ),
+        ),
+    )
     yield "a term everywhere", terms("a", text="a b ")
     yield "terms of two lengths", terms("a", "b c", "c d e", text="a b c d e ja ")
     yield "terms that hold each other", growing(lambda rank: "a " * rank + "a", "a ")

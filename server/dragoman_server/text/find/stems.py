@@ -1,5 +1,6 @@
 """Texts whose words have lost the endings that inflect them, by Snowball's stemmers."""
 
+import functools
 import re
 
 import snowballstemmer
@@ -20,12 +21,23 @@ portuguese romanian russian serbian swedish tamil turkish yiddish
 _NAMES = dict(zip(_CODES.split(), _STEMMERS.split(), strict=True))
 
 
+MAX_LETTERS = 40
+"""Longer words are as they are."""
+
+
 def by_stems(text: str, language: str) -> Mapped:
     """The text with the stem of each word in its place, in small letters; where the language has no stemmer,
     the words are as they are."""
-    algorithm = _NAMES.get(primary_language(language))
-    found = list(_WORD.finditer(text))
-    words = [word[0].lower() for word in found]
-    # A stemmer remembers the word that it is at: one for each call.
-    stems = snowballstemmer.stemmer(algorithm).stemWords(words) if algorithm else words
-    return Mapped.of(text).edited((word.span(), stem) for word, stem in zip(found, stems, strict=True))
+    stemmer = _NAMES.get(primary_language(language))
+    return Mapped.of(text).edited(
+        (found.span(), _stem(found[0].lower(), stemmer)) for found in _WORD.finditer(text)
+    )
+
+
+@functools.lru_cache(1 << 16)
+def _stem(word: str, stemmer: str | None) -> str:
+    if stemmer is None or len(word) > MAX_LETTERS:
+        return word
+    # A stemmer remembers the word that it is at, and other threads have words, too.
+    stem: str = snowballstemmer.stemmer(stemmer).stemWord(word)
+    return stem
