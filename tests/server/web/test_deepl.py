@@ -198,6 +198,11 @@ def test_its_own_client_reads_and_uses_glossaries(client: deepl.DeepLClient) -> 
     ]
     named = client.translate_text(DOG, source_lang="DE", target_lang="EN-US", glossary=there)
     assert "hound" in named.text
+    # In another form of the word, too.
+    named = client.translate_text(
+        "Die Hunde schlafen.", source_lang="DE", target_lang="EN-US", glossary=there
+    )
+    assert "hound" in named.text
     with pytest.raises(deepl.GlossaryNotFoundException):
         client.get_glossary("none:de:en")
     with pytest.raises(deepl.DeepLException, match="files of its own"):
