@@ -32,7 +32,7 @@ _BEYOND_LATIN = re.compile(
 )
 
 
-_OF_QUANTITIES = frozenset((Kind.REFERENCE, Kind.EMOJI, Kind.RAISED, Kind.UNKNOWN))
+_OF_QUANTITIES = frozenset((Kind.REFERENCE, Kind.EMOJI, Kind.RAISED, Kind.NAME, Kind.UNKNOWN))
 """The kinds of marks that may be a part of a number with what it counts."""
 
 
