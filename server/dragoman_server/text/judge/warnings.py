@@ -70,7 +70,7 @@ def unit_warnings(passage: Passage, unit: Unit) -> Iterator[TranslationWarning]:
         text,
         _text_of(passage, unit),
         length_ratio=confidence.length_ratio if confidence else None,
-        count_pieces=lambda words: list(map(len, passage.bundle.source_tokenizer.encode_ids(words))),
+        count_pieces=passage.count_pieces,
         translated=[moved(span, -unit.span[0]) for span in outside(unit.span, unit.marks)],
     ):
         yield warn(kind, moved(span, unit.span[0]))
