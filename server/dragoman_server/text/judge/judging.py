@@ -17,7 +17,7 @@ from dragoman_server.text.ask.attempts import next_attempt, tokenized
 from dragoman_server.text.judge.checking import Found, find_masks, lacks_terms, lost_numbers
 from dragoman_server.text.judge.writing import Insertion, place, written
 from dragoman_server.text.mapped import join, moved
-from dragoman_server.text.marks import Mark, within
+from dragoman_server.text.marks import Kind, Mark, within
 from dragoman_server.text.passage import Answer, Attempt, Passage, Piece, Shown, Stage, Unit
 from dragoman_server.text.translated import Alignment
 
@@ -56,7 +56,8 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
         )
     if unit.attempt.stage is Stage.APART:
         joined = _in_parts(passage, unit, unit.attempt, zip(unit.attempt.pieces, results, strict=True))
-        return replace(unit, answers=tuple(_begun(passage, unit, answer) for answer in joined), seconds=seconds)
+        begun = tuple(_begun(passage, unit, answer) for answer in joined)
+        return replace(unit, answers=begun, seconds=seconds)
     piece, of_piece = unit.attempt.pieces[0], results[0]
     options = passage.options
     is_simple = options.num_hypotheses == 1 and not (options.return_alignments or passage.is_markup)
