@@ -4,8 +4,9 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 from dragoman_bundle import (
@@ -18,6 +19,7 @@ from dragoman_bundle import (
     read_manifest,
 )
 from dragoman_bundle.bundle import look_at_bundle, read_description
+from dragoman_bundle.checked_files import open_regular
 from tests.bundle.conftest import GRAPH
 
 
@@ -79,7 +81,9 @@ def test_flipped_byte_is_refused(bundle_folder: Path, name: str) -> None:
 
 
 def test_unreadable_file_is_refused(bundle_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def forbid(_: Path) -> NoReturn:
+    def forbid(path: Path) -> BufferedReader:
+        if path.name == "manifest.json":
+            return open_regular(path)
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("dragoman_bundle.checked_files.open_regular", forbid)

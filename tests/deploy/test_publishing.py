@@ -35,7 +35,7 @@ def test_a_wheel_holds_the_packages_and_nothing_else(built: tuple[Path, Path]) -
         str(path.relative_to((ROOT / package).parent))
         for package in packages
         for path in (ROOT / package).rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
+        if path.is_file() and path.parent.name != "__pycache__"
     }
     with zipfile.ZipFile(built[1]) as wheel:
         names = {name for name in wheel.namelist() if not name.startswith(f"dragoman-{VERSION}.dist-info/")}

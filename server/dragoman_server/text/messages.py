@@ -296,7 +296,7 @@ def _start(span: Span) -> int:
 
 def _gaps(sentence: Span, mark: Mark, others: _Choices) -> Iterator[Span]:
     """The parts of a sentence that are in none of its choices."""
-    return outside(sentence, sorted((mark, *(other for other, _ in others)), key=lambda each: each.span))
+    return outside(sentence, sorted((mark.span, *(other.span for other, _ in others))))
 
 
 def _parts(

@@ -71,7 +71,9 @@ def unit_warnings(passage: Passage, unit: Unit) -> Iterator[TranslationWarning]:
         _text_of(passage, unit),
         length_ratio=confidence.length_ratio if confidence else None,
         count_pieces=passage.count_pieces,
-        translated=[moved(span, -unit.span[0]) for span in outside(unit.span, unit.marks)],
+        translated=[
+            moved(span, -unit.span[0]) for span in outside(unit.span, (mark.span for mark in unit.marks))
+        ],
     ):
         yield warn(kind, moved(span, unit.span[0]))
 
