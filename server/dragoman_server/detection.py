@@ -92,9 +92,9 @@ class LanguageDetector:
         self._threads.close()
 
     async def warm(self, served: Collection[str]) -> None:
-        """Loads the libraries, where they are there."""
+        """Loads the libraries, where they are there, and has them look at a text once: threads start then."""
         with contextlib.suppress(UnsupportedError):
-            await self._loaded(served)
+            await self.detect(["Ja."], served)
 
     async def detect(
         self, texts: Sequence[str], served: Collection[str], *, wanted: Collection[str] = (), caller: str = ""

@@ -206,7 +206,8 @@ def translate(text: str, wanted: int = 1, return_alignments: bool = False) -> pb
         )
         for rank in range(wanted)
     ]
-    confidence = float(text.rpartition("sure ")[2]) if "sure " in text else None
+    sure = re.search(r"sure ([01]\.\d+)$", text)
+    confidence = float(sure[1]) if sure else None
     timings = pb.Timings(decode=duration_pb2.Duration(nanos=250_000_000))
     return pb.Translation(
         text=text.upper(),
