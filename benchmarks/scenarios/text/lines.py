@@ -160,7 +160,7 @@ def _is_message(answer: str, line: Line) -> bool:
 
 def _signs(text: str) -> tuple[str, ...]:
     """The marks of a sentence and who is said to speak, however they are written."""
-    speaker = re.match(r"\w+:", text)
+    speaker = re.match(r"\w+:(?=\s)", text)
     return (
         speaker[0] if speaker else "",
         *re.findall(r"[()\[\]\"!?:;…]|\.(?!\d)|[-–—](?= )", text.translate(_MARKS)),

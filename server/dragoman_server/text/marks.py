@@ -23,6 +23,9 @@ class How(enum.Enum):
     """A sentence is complete without it: it is left out, and inserted into the answer."""
     WRAP = "wrap"
     """It stands around words, and is put around those that they become."""
+    PAIR = "pair"
+    """It stands on one side of words, and the model translates it with them; where its answer lacks it or its
+    partner, it is put around what they become."""
 
 
 class Kind(enum.Enum):
@@ -39,6 +42,10 @@ class Kind(enum.Enum):
     CODE = "code"
     BREAK = "break"
     """It ends a line, though it is none's end: no sentence goes on across it."""
+    OPENING = "opening"
+    """A bracket or quotation mark that something begins with; its output is the translation's own."""
+    CLOSING = "closing"
+    """The one that it ends with."""
     PLACEHOLDER = "placeholder"
     QUANTITY = "quantity"
     """A placeholder that a number takes the place of."""
@@ -76,6 +83,8 @@ _HOW = {
     Kind.RAISED: How.INSERT,
     Kind.TAG: How.INSERT,
     Kind.ELEMENT: How.WRAP,
+    Kind.OPENING: How.PAIR,
+    Kind.CLOSING: How.PAIR,
 }
 
 

@@ -181,7 +181,9 @@ class Passage:
             )
             for mark in self.marks
             if not (
-                mark.is_inserted or (mark.how is How.CHECK and self.source.text[slice(*mark.span)].isalnum())
+                mark.is_inserted
+                or mark.how is How.PAIR
+                or (mark.how is How.CHECK and self.source.text[slice(*mark.span)].isalnum())
             )
         ).text
 

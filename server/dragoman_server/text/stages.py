@@ -18,6 +18,7 @@ from dragoman_server.text.ask.units import ask
 from dragoman_server.text.cut.fit import TextTooLongError
 from dragoman_server.text.cut.segment import cut, filler_for
 from dragoman_server.text.find.names import names_in
+from dragoman_server.text.find.pairs import find_pairs
 from dragoman_server.text.find.table import TABLE
 from dragoman_server.text.judge.judging import TextT, judge, settled
 from dragoman_server.text.judge.warnings import unit_confidence, unit_warnings
@@ -170,6 +171,8 @@ def find(passage: Passage, ranges: Sequence[Span] = ()) -> Passage:
         # One that is a part of something else is none; of what is within one nothing is lost.
         others = disjoint(mark for mark in candidates if mark.kind is not Kind.CHOICE)
         marks = disjoint((*(mark for mark in choices if not _is_part(mark, others)), *others))
+    if protection.is_automatic and (pairs := find_pairs(source.text, marks, passage.languages[1])):
+        marks = disjoint((*marks, *passage.wanted.each(pairs)))
     return replace(passage, marks=marks)
 
 

@@ -10,7 +10,7 @@ from tests.server.copying_bundle import write_bundle
 
 from dragoman_server.engine import FinishReason, Hypothesis, SentenceResult
 from dragoman_server.text.judge.judging import distinct
-from dragoman_server.text.options import TranslationOptions
+from dragoman_server.text.options import Protection, TranslationOptions
 from dragoman_server.text.passage import Passage
 from dragoman_server.text.stages import advance, complete, first_of_each_text, prepare
 
@@ -55,7 +55,13 @@ def test_a_text_comes_once(
 
 
 def prepared(bundle: Bundle, text: str, num_hypotheses: int) -> Passage:
-    options = TranslationOptions(beam_size=4, num_hypotheses=num_hypotheses, length_penalty=1.0)
+    options = TranslationOptions(
+        beam_size=4,
+        num_hypotheses=num_hypotheses,
+        length_penalty=1.0,
+        # The answers have no full stops, and get none.
+        protection=Protection(is_automatic=False),
+    )
     return prepare(text, bundle, options, deadline=None)
 
 

@@ -456,12 +456,12 @@ def test_the_seconds_of_a_text_are_those_of_all_times_that_the_model_was_asked(
         (None, "gut gut gut gut", ["repetition"]),
         # Three times as many characters and twenty more.
         (None, "it was good and it will never be as bad as before.", []),
-        (None, "it was good and it will never be as bad as before..", ["length"]),
+        (None, "it was good and it will never be so bad as ever before.", ["length"]),
         # Twice as many as are usual, and ten more.
         (1.5, "it was good and will never be as bad as.", []),
-        (1.5, "it was good and will never be as bad as..", ["length"]),
+        (1.5, "it was good and will never be as bad now.", ["length"]),
         # 65% of them, and three less: 3.5 characters.
-        (1.0, "it i", []),
+        (1.0, "its.", []),
         (1.0, "it.", ["omission"]),
     ],
 )

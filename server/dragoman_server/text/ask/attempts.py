@@ -12,6 +12,7 @@ from dragoman_server.text.ask.capitals import readings
 from dragoman_server.text.ask.masks import NUM_VARIANTS, masks_for
 from dragoman_server.text.ask.seams import seams_between
 from dragoman_server.text.cut.segment import holds_letter
+from dragoman_server.text.find.pairs import matched
 from dragoman_server.text.mapped import Edit, Mapped, Span, moved
 from dragoman_server.text.marks import (
     How,
@@ -96,9 +97,21 @@ def _masked(passage: Passage, unit: Unit, stage: Stage, lost: Sequence[Mark]) ->
     texts, sentence = [text[slice(*mark.span)] for mark in masked], text[slice(*unit.span)]
     # The first attempt had the first choice of the same masks.
     is_tried = all(mark.how is How.MASK for mark in masked)
-    variants = range(1) if stage is Stage.FIRST else range(int(is_tried), NUM_VARIANTS)
+    variants = range(1) if stage is Stage.FIRST or not masked else range(int(is_tried), NUM_VARIANTS)
+    # What shows nothing to the model are brackets, which stand around words as tags do then.
+    pairs = [] if stage is Stage.FIRST else [mark for mark in marks if mark.how is How.PAIR]
+    if stage is not Stage.FIRST and not (masked or pairs):
+        # It would be the first one again.
+        return None
     pieces = [
-        _piece(passage, unit, unit.span, marks, tags, dict(zip(masked, words, strict=True)))
+        _piece(
+            passage,
+            unit,
+            unit.span,
+            marks,
+            tags,
+            dict.fromkeys(pairs, "") | dict(zip(masked, words, strict=True)),
+        )
         for variant in variants
         if (words := masks_for(masked, texts, sentence, variant=variant)) is not None
     ]
@@ -233,7 +246,7 @@ def _piece(
     """A span of a unit, where the marks that have one of the `words` are masked by it."""
     marks = within(marks, span)
     shown = _shown(passage.tokenizer_text, span, marks, words)
-    cut = cut_to(tags, span)
+    cut = [*cut_to(tags, span), *_brackets(unit, [mark for mark in marks if words.get(mark) == ""])]
     return Piece(
         span=span,
         shown=_in_small_letters(unit, shown) if unit.in_capitals else (shown,),
@@ -243,6 +256,26 @@ def _piece(
         ),
         elements=tuple(tag for tag in cut if tag.kind is Kind.ELEMENT),
     )
+
+
+def _brackets(unit: Unit, marks: Sequence[Mark]) -> Iterator[Mark]:
+    """Brackets as elements, which stand around what they held."""
+    for opening, closing in matched(marks):
+        if closing and closing.span[1] == unit.span[1]:
+            # The mark of the sentence's end is within them.
+            yield Mark(span=(unit.span[1], unit.span[1]), kind=Kind.TAG, output=closing.output)
+            closing = None
+        if not (opening or closing):
+            continue
+        yield Mark(
+            span=(
+                opening.span[0] if opening else unit.span[0],
+                closing.span[1] if closing else unit.span[1],
+            ),
+            kind=Kind.ELEMENT,
+            output=opening and opening.output,
+            closing=closing and closing.output,
+        )
 
 
 def _shown(text: str, span: Span, marks: Sequence[Mark], words: Mapping[Mark, str]) -> Shown:
@@ -260,7 +293,7 @@ def _shown(text: str, span: Span, marks: Sequence[Mark], words: Mapping[Mark, st
         written = text[first - 1] if position < first else written
         behind = text[last : min(last + 1, end)]
         position = last
-        if mark.is_inserted:
+        if mark.is_inserted or words.get(mark) == "":
             before = written or " "
             if before.isspace() and behind.isspace() and last not in starts:
                 position = last + 1

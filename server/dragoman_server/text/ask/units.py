@@ -184,10 +184,12 @@ class _UnitReader:
         unknown = [moved(span, -start) for span in self._unknown_spans(unit)] if is_unknown else []
         if has_no_letter_of(text_outside(text, unit.span, within(passage.marks, unit.span)), language):
             self._warn(WarningKind.FOREIGN_SCRIPT, unit.span)
+        # A bracket stands around words, and need not be read.
+        brackets = {mark.span[0] for mark in unit.marks if mark.how is How.PAIR}
         words = [
             word
             for word in unreadable_words(text, unit.span, unknown, language=language)
-            if not passage.is_crossed(word.span)
+            if not (passage.is_crossed(word.span) or word.span[0] in brackets)
         ]
         for word in words:
             self._warn(WarningKind.UNKNOWN_TOKENS, word.span)

@@ -69,6 +69,11 @@ class SentenceRules:
     """Words before which it is one: "3. Mai". None for a language that writes ordinals otherwise."""
     speech: frozenset[str] = frozenset()
     """Verbs that say who spoke: “Where?” Tom asked. Where no spaces are written, what begins with them."""
+    labels: frozenset[str] = frozenset()
+    """Words, in small letters, that are no speaker's name before a colon: "ACHTUNG:"."""
+    orders: frozenset[str] = frozenset()
+    """Words, in small letters, that orders begin with, of a language that writes a dot behind these where
+    others have "!": "Come here."."""
     _known: Mapping[str, str] = field(init=False, repr=False)
     _special: frozenset[str] = field(init=False, repr=False)
     _suffixes: tuple[str, ...] = field(init=False, repr=False)

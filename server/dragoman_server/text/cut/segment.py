@@ -6,13 +6,14 @@ Ranges are half-open and count code points of the text that is given.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dragoman_bundle.languages import primary_language, writes_spaces
 
 from dragoman_server.text.cut.rules import rules_for
+from dragoman_server.text.find.pairs import matched
 from dragoman_server.text.mapped import Span
-from dragoman_server.text.marks import text_outside, trimmed, within
+from dragoman_server.text.marks import Mark, text_outside, trimmed, within
 from dragoman_server.text.options import Segmentation
 from dragoman_server.text.passage import Passage
 
@@ -33,6 +34,15 @@ _BULLET = re.compile(
 )
 # What parts the cells of a table in plain text.
 _CELL_END = re.compile(r"\t\s*+|(?:(?<=\s)|^)\|++(?=\s|$)", re.MULTILINE)
+_SPEAKER = r"(?P<speaker>[^\W\d_][\w.'’-]{0,30}(?: [\w.'’-]{1,30}){0,2}):\s+(?=\S)"
+# What is heard before a sentence, or done before somebody speaks: "[Applaus] Danke.", "(seufzt) ANNA: Ja."
+_HEARD = re.compile(rf"\[[^\[\]]{{1,60}}\]\s+(?P<next>[^\W\d_]|[\[(])|\([^()]{{1,60}}\)\s+{_SPEAKER}")
+# What stands before a unit and behind it, and is no part of it.
+_FRAME_BEFORE = re.compile(rf"(?:[–—―](?!\d)|…|\.{{3}})\s*|{_SPEAKER}")
+_FRAME_BEHIND = re.compile(r"(?:\s*+(?:[…:;,–—―：；，、]|\.{2,}|(?<=\s)-)|(?<=[!?！？])[!?！？.…]++)++\Z")
+_MAX_SIGNS = 20
+_MAX_LAYERS = 12
+_ONLY_SIGNS = re.compile(r"[\s.!?…:;,–—。！？，、：；-]{0,20}")
 _OTHER_SPACE = re.compile(r"[^\S ]")
 _SPACES = re.compile(r"\s+")
 _CLAUSE_END = re.compile(r"[,;:.!?…)\]–—][\"'”’»]*\s+|\s[-–—]\s+|[、。，；：！？]\s*")
@@ -41,18 +51,78 @@ _SKIN_TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 
 
 def cut(passage: Passage) -> list[Span]:
-    """The spans of a passage's units, without emoji at their ends and with something to translate in each."""
-    spans = segment(passage.shielded, language=passage.languages[0], mode=passage.options.segmentation)
-    if not passage.marks:
+    """The spans of a passage's units, without emoji at their ends and with something to translate in each.
+
+    Where protection is automatic, they are without what frames them, too.
+    """
+    source, options = passage.languages[0], passage.options
+    spans = segment(passage.shielded, language=source, mode=options.segmentation)
+    is_framed = options.protection.is_automatic
+    if not (passage.marks or is_framed):
         return spans
     text = passage.source.text
     found = []
     for span in passage.wanted.each(spans):
         marks = within(passage.marks, span)
-        inner = trimmed(text, span, marks) if marks else span
-        if inner is not None and holds_letter(text_outside(text, inner, marks)):
-            found.append(inner)
+        inner = unframed(text, span, marks, source) if is_framed else trimmed(text, span, marks)
+        parts = [inner]
+        if inner is not None and marks and is_framed:
+            parts = [unframed(text, part, marks, source) for part in _speech(text, inner, marks)]
+        found += [part for part in parts if part and holds_letter(text_outside(text, part, marks))]
     return found
+
+
+def _speech(text: str, span: Span, marks: Sequence[Mark]) -> Iterator[Span]:
+    """A unit in two where a colon and all that somebody says end it: each is a sentence."""
+    for opening, closing in matched(within(marks, span)):
+        if (
+            opening
+            and text[max(span[0], opening.span[0] - 3) : opening.span[0]].rstrip()[-1:] in (":", "：")
+            and (closing is None or _ONLY_SIGNS.fullmatch(text, closing.span[1], span[1]))
+        ):
+            yield span[0], opening.span[0]
+            span = opening.span[0], span[1]
+            break
+    yield span
+
+
+def unframed(text: str, span: Span, marks: Sequence[Mark], language: str) -> Span | None:
+    """A unit without what stands around it and is none of its words, which comes out as it was.
+
+    That is who speaks, a dash before speech, brackets and quotation marks around all of it, and all signs at
+    its end but the first mark of a sentence's end. None where nothing else is in it.
+    """
+    marks = within(marks, span)
+    pairs = matched(marks)
+    opening = {pair[0].span[0]: pair for pair in pairs if pair[0]}
+    closing = {pair[1].span[1]: pair for pair in pairs if pair[1]}
+    found = trimmed(text, span, marks)
+    for _ in range(_MAX_LAYERS):
+        if found is None:
+            break
+        start, end = found
+        first, last = opening.get(start, (None, None))
+        if first and (last is None or _ONLY_SIGNS.fullmatch(text, last.span[1], end)):
+            start, end = first.span[1], last.span[0] if last else end
+        first, last = closing.get(end, (None, None))
+        if last and (first is None or first.span[1] <= start):
+            end = last.span[0]
+        if before := _FRAME_BEFORE.match(text, start, end):
+            speaker = before["speaker"]
+            if not speaker or _speaks(speaker, text[before.end() : end], language):
+                start = before.end()
+        if behind := _FRAME_BEHIND.search(text, max(start, end - _MAX_SIGNS), end):
+            end = behind.start()
+        if (start, end) == found:
+            break
+        found = trimmed(text, (start, end), marks)
+    return found
+
+
+def _speaks(speaker: str, words: str, language: str) -> bool:
+    """Whether a line's beginning in capitals is the name of who says the rest, and no heading."""
+    is_label = speaker.lower() in rules_for(primary_language(language)).labels
+    return speaker.isupper() and not (is_label or words.isupper())
 
 
 def segment(text: str, *, language: str, mode: Segmentation) -> list[Span]:
@@ -110,6 +180,12 @@ def _cells(text: str, line: Span) -> Iterator[Span]:
     if text[start:end].rstrip().endswith("*/"):
         comment = text[start:end].rstrip().removesuffix("/").rstrip("*")
         end = start + len(comment) if comment[-1:].isspace() else end
+    while heard := _HEARD.match(text, start, end):
+        behind = heard.start("next") if heard["next"] else heard.start("speaker")
+        if (heard["next"] or heard["speaker"])[:1].islower():
+            break
+        yield start, behind
+        start = behind
     for boundary in _CELL_END.finditer(text, start, end):
         if start < boundary.start():
             yield start, boundary.start()

@@ -5,9 +5,11 @@ from dataclasses import replace
 
 from dragoman_server.text.ask.masks import occurrences
 from dragoman_server.text.find.numbers import missing_numbers, numbers_in
+from dragoman_server.text.find.pairs import Pair, is_within, matched, sort_of
+from dragoman_server.text.find.pairs import find_pairs as signs_in
 from dragoman_server.text.find.stems import by_stems
 from dragoman_server.text.mapped import Span, moved
-from dragoman_server.text.marks import Kind, Mark, beginning_outside
+from dragoman_server.text.marks import How, Kind, Mark, beginning_outside
 from dragoman_server.text.passage import Passage, Shown, Unit
 from dragoman_server.text.words import goes_on
 
@@ -24,6 +26,57 @@ def find_masks(masks: Sequence[tuple[str, Mark]], answer: str) -> list[Found] | 
             return None
         found.append((places[0], mark))
     return sorted(found, key=lambda place: place[0])
+
+
+def find_pairs(
+    passage: Passage, unit: Unit, shown: Shown, answer: str, masks: Sequence[Found]
+) -> list[Found] | None:
+    """Where in an answer the brackets and quotation marks stand that the model was shown of a unit.
+
+    None unless it has as many of each sort, with something in each, and the same masks in them. Where it was
+    shown none, there must be none.
+    """
+    signs = [mark for mark in unit.marks if mark.how is How.PAIR]
+    if not signs:
+        return []
+    signs = [mark for mark in _left(unit, shown) if mark.how is How.PAIR and _is_shown(mark, shown)]
+    wanted = sorted(matched(signs), key=sort_of)
+    found = sorted(matched(signs_in(answer, (), passage.languages[1])), key=sort_of)
+    if list(map(sort_of, found)) != list(map(sort_of, wanted)):
+        return None
+    pairs = list(zip(found, wanted, strict=True))
+    if any(
+        is_within(span, one) != is_within(mark.span, other) for span, mark in masks for one, other in pairs
+    ):
+        return None
+    if _has_words_outside(answer, found) != _has_words_outside(
+        passage.source.text[: unit.span[1]], wanted, unit.span[0]
+    ):
+        return None
+    return [
+        (place.span, replace(mark, output=place.output))
+        for places, pair in pairs
+        for place, mark in zip(places, pair, strict=True)
+        if place and mark
+    ]
+
+
+def _is_shown(mark: Mark, shown: Shown) -> bool:
+    start, end = shown.text.onto(mark.span)
+    return start < end
+
+
+def _has_words_outside(text: str, pairs: Sequence[Pair], start: int = 0) -> bool:
+    """Whether there are words behind `start` in none of the pairs."""
+    spans = [
+        (opening.span[0] if opening else start, closing.span[1] if closing else len(text))
+        for opening, closing in pairs
+    ]
+    parts = []
+    for first, last in sorted(spans):
+        parts.append(text[start:first])
+        start = max(start, last)
+    return any(map(str.isalnum, "".join((*parts, text[start:]))))
 
 
 def lost_numbers(

@@ -9,12 +9,11 @@ from dataclasses import replace
 from itertools import islice
 from typing import Protocol, TypeVar
 
-from dragoman_bundle.languages import primary_language
-
 from dragoman_server.engine.request import FinishReason, Hypothesis, SentenceResult
 from dragoman_server.text.align.links import linked
 from dragoman_server.text.ask.attempts import next_attempt, tokenized
-from dragoman_server.text.judge.checking import Found, find_masks, lacks_terms, lost_numbers
+from dragoman_server.text.judge.checking import Found, find_masks, find_pairs, lacks_terms, lost_numbers
+from dragoman_server.text.judge.edges import finished
 from dragoman_server.text.judge.writing import Insertion, place, written
 from dragoman_server.text.mapped import join, moved
 from dragoman_server.text.marks import Kind, Mark, within
@@ -24,8 +23,6 @@ from dragoman_server.text.translated import Alignment
 _SENTENCE_MARKS = ".!?…。！？"
 _BEGINNING = re.compile(r"(?:<[^<>]*>|[\s\"'„“”‚‘’«»‹›(\[¿¡-])*+(\w+)")
 """A text up to its first word, behind tags and what opens."""
-_CAPITAL_NOUNS = frozenset(("de", "lb"))
-"""Languages that write nouns with a capital."""
 
 
 class _HasText(Protocol):
@@ -65,6 +62,8 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
         # The commonest case by far, done at once.
         hypothesis = of_piece[0].hypotheses[0]
         text = passage.bundle.target_tokenizer.decode_text(hypothesis.tokens)
+        if options.protection.is_automatic:
+            text = _finished(passage, piece.shown[0].text.text, text)
         answer = _answer_of(hypothesis, text)
         return Unit(
             span=unit.span, replaced=unit.replaced, attempt=unit.attempt, answers=(answer,), seconds=seconds
@@ -155,13 +154,18 @@ def _answers(
             if is_partial and not any(map(str.isalnum, text)):
                 # Tags would be around nothing.
                 continue
+            if piece.is_part or passage.options.protection.is_automatic:
+                begins = text.startswith((*(word for word, _ in shown.masks), *_terms(unit)))
+                text = _finished(passage, shown.text.text, text, is_cased=not (begins or unit.in_capitals))
             masks: list[Found] | None = []
             if contents is not None:
                 masks = find_masks(shown.masks, text)
                 lost = lost_numbers(passage, unit, shown, text, masks or [])
-                if masks is None or lost or lacks_terms(passage, unit, shown, text):
+                pairs = None if masks is None else find_pairs(passage, unit, shown, text, masks)
+                if masks is None or pairs is None or lost or lacks_terms(passage, unit, shown, text):
                     refused.append(lost)
                     continue
+                masks = [*masks, *pairs]
             answer, lost = _answer(passage, unit, piece, shown, hypothesis, text, masks or [], contents or {})
             if lost and contents is not None:
                 refused.append(lost)
@@ -194,9 +198,8 @@ def _answer(
     found = None
     if passage.options.return_alignments or has_tags:
         found = linked(shown.text.text, shown.ids, hypothesis, passage.bundle)
-    if piece.is_part:
-        text = _as_part(passage, shown.text.text, text, begins=piece.span[0] == unit.span[0])
-        found = found and found.until(len(text))
+        # Its end may be another than the model's.
+        found = linked(shown.text.text, shown.ids, hypothesis, passage.bundle).until(len(text))
     insertions: Sequence[Insertion] = ()
     empty: tuple[Mark, ...] = ()
     if has_tags and found:
@@ -227,28 +230,25 @@ def _answer_of(hypothesis: Hypothesis, text: str, links: tuple[Alignment, ...] =
     )
 
 
-def _as_part(passage: Passage, shown: str, answer: str, *, begins: bool) -> str:
-    """The answer to a part of a sentence without the mark that ends one, and with a small first letter where
-    the part has one."""
-    if shown.rstrip()[-1:] not in _SENTENCE_MARKS:
-        answer = answer.rstrip(_SENTENCE_MARKS).rstrip()
-    first = next((character for character in shown if character.isalpha()), "")
-    if (
-        not begins
-        and first.islower()
-        and answer[:1].isupper()
-        and not answer[1:2].isupper()
-        and answer[:2] != "I "
-        and not _is_noun(passage, answer)
-    ):
-        small = answer[0].lower()
-        answer = (small if len(small) == 1 else answer[0]) + answer[1:]
-    return answer
+def _finished(passage: Passage, shown: str, answer: str, *, is_cased: bool = True) -> str:
+    tokenizer = passage.bundle.target_tokenizer
+    return finished(
+        answer,
+        shown,
+        languages=passage.languages,
+        count_pieces=lambda words: list(map(len, tokenizer.encode_ids(words))),
+        is_cased=is_cased,
+    )
+
+
+def _terms(unit: Unit) -> list[str]:
+    """What the terms of a unit are translated by."""
+    return [mark.output for mark in unit.marks if mark.kind is Kind.TERM and mark.output]
 
 
 def _begun(passage: Passage, unit: Unit, answer: Answer) -> Answer:
     """The answer with a capital, where a sentence begins with a term that is written small."""
-    terms = [mark.output for mark in unit.marks if mark.kind is Kind.TERM and mark.output]
+    terms = _terms(unit)
     if not terms or passage.options.protection.is_as_written:
         return answer
     text, found = passage.source.text[slice(*unit.span)], _BEGINNING.match(answer.text)
@@ -259,16 +259,6 @@ def _begun(passage: Passage, unit: Unit, answer: Answer) -> Answer:
     if len(large) > 1 or not any(answer.text.startswith(term, start) for term in terms):
         return answer
     return replace(answer, text=answer.text[:start] + large + answer.text[start + 1 :])
-
-
-def _is_noun(passage: Passage, answer: str) -> bool:
-    """Whether a word that is always written with a capital begins an answer: to the vocabulary it is fewer
-    pieces with it."""
-    word = re.match(r"\w+", answer)
-    if word is None or primary_language(passage.languages[1]) not in _CAPITAL_NOUNS:
-        return False
-    large, small = passage.bundle.target_tokenizer.encode_ids([word[0], word[0].lower()])
-    return len(large) < len(small)
 
 
 def _joined(attempt: Attempt, found: Sequence[Sequence[Answer]]) -> Iterator[Answer]:

@@ -43,12 +43,13 @@ def unit_warnings(passage: Passage, unit: Unit) -> Iterator[TranslationWarning]:
 
     if unit.attempt.stage is Stage.APART:
         for mark in unit.marks:
-            if mark.how is How.MASK:
+            if mark.how in (How.MASK, How.PAIR):
                 yield warn(WarningKind.SPAN_PUT_BACK, mark.span)
+    tags = set(unit.tags)
     for mark in unit.lost:
         if mark.kind is Kind.NUMBER:
             yield warn(WarningKind.NUMBER_PUT_BACK, mark.span)
-        elif unit.attempt.stage is Stage.APART:
+        elif unit.attempt.stage is Stage.APART and mark in tags:
             yield warn(WarningKind.SPAN_PUT_BACK, mark.span)
     for mark in unit.marks:
         figure = text[slice(*moved(mark.span, -unit.span[0]))] if mark.kind is Kind.NUMBER else ""

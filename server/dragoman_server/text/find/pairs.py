@@ -1,0 +1,237 @@
+"""Brackets and quotation marks that belong together, and those that a translation has in their place. Pure.
+
+A pair stands within a line. What has no partner there is left alone, but for quotation marks that show by
+themselves on which side they stand: a quotation may have several lines.
+"""
+
+import functools
+import re
+import tomllib
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources import files
+
+from dragoman_bundle.languages import primary_language, writes_spaces
+
+from dragoman_server.text.mapped import Span
+from dragoman_server.text.marks import Kind, Mark, outside
+from dragoman_server.text.words import IS_UNSPACED
+
+_BRACKETS = (
+    "()[]{}༺༻༼༽᚛᚜⁅⁆⁽⁾₍₎⌈⌉⌊⌋\u2329\u232a❨❩❪❫❬❭❮❯❰❱❲❳❴❵⟅⟆⟦⟧⟨⟩⟪⟫⟬⟭⟮⟯⦃⦄⦅⦆⦇⦈⦉⦊⦋⦌⦍⦐⦏⦎⦑⦒⦓⦔⦕⦖⦗⦘⧘⧙⧚⧛⧼⧽"
+    "⸢⸣⸤⸥⸦⸧⸨⸩⹕⹖⹗⹘⹙⹚⹛⹜〈〉《》【】〔〕〖〗〘〙〚〛﹙﹚﹛﹜﹝﹞（）［］｛｝｟｠｢｣"
+)
+_CLOSING = dict(zip(_BRACKETS[::2], _BRACKETS[1::2], strict=True))
+_OPENING = {closing: opening for opening, closing in _CLOSING.items()}
+_WIDE = {"(": "（", ")": "）"}
+_QUOTES = ('"„“”‟〝〞', "'‚‘’‛", "«»", "‹›", "「」", "『』")
+"""The marks that close each other, by turns of quotations and of those within."""
+_FAMILY = {sign: rank for rank, family in enumerate(_QUOTES) for sign in family}
+_LOW = "„‚〝"
+_ONE_SIDED = frozenset("„“”‟〝〞«»‹›「」『』")
+"""The quotation marks that are no apostrophes, and that show on which side they stand."""
+_SPACED = "«»‹›"
+"""Have spaces on their inner side, as French writes them."""
+_SIGN = re.compile(f"[{re.escape(_BRACKETS + ''.join(_QUOTES))}\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+# "the '90s", "rock 'n' roll", "'tis"
+_ELISION = re.compile(r"['’](?:\d|(?:s|n|t|d|m|re|ve|ll|em|tis|twas|cause|til|cos)(?!\w))", re.IGNORECASE)
+_SPACES = tuple(" \u00a0\u202f")
+
+Pair = tuple[Mark | None, Mark | None]
+"""What opens and what closes; one of the two may be elsewhere."""
+
+
+def find_pairs(text: str, marks: Sequence[Mark], target: str) -> list[Mark]:
+    """Marks of the signs of pairs that stand outside of the marks, which are in order; both in the text's."""
+    if _SIGN.search(text) is None:
+        return []
+    return sorted(_Finder(_blanked(text, marks), target).find(), key=lambda mark: mark.span)
+
+
+def matched(marks: Iterable[Mark]) -> list[Pair]:
+    """The pairs among marks, which are in order, in the order that they begin in."""
+    found: list[Pair] = []
+    opened = _Opened()
+    for mark in marks:
+        if mark.kind is Kind.OPENING:
+            opened.append(_sort(mark), len(found))
+            found.append((mark, None))
+        elif mark.kind is Kind.CLOSING:
+            if ranks := opened.close(_sort(mark)):
+                found[ranks[-1]] = found[ranks[-1]][0], mark
+            else:
+                found.append((None, mark))
+    return found
+
+
+def sort_of(pair: Pair) -> tuple[str, bool, bool]:
+    """The sort that a pair is of: two of one sort may stand for each other."""
+    opening, closing = pair
+    return _sort(opening or closing), opening is None, closing is None
+
+
+def is_within(span: Span, pair: Pair) -> bool:
+    """Whether a span stands within a pair, or on that side of the only one of it."""
+    opening, closing = pair
+    return (opening is None or opening.span[1] <= span[0]) and (closing is None or span[1] <= closing.span[0])
+
+
+def _sort(mark: Mark | None) -> str:
+    """The bracket that opens it; of any quotation mark the plain one."""
+    assert mark is not None
+    assert mark.output is not None
+    sign = mark.output.strip()
+    return sign if sign in _CLOSING else _OPENING.get(sign, '"')
+
+
+class _Opened:
+    """What was opened and not closed yet, each with its place."""
+
+    def __init__(self) -> None:
+        self._stack: list[tuple[str | int, int]] = []
+        self._num_open: Counter[str | int] = Counter()
+
+    def __contains__(self, key: str | int) -> bool:
+        return self._num_open[key] > 0
+
+    @property
+    def last(self) -> int | None:
+        """The place of the last one."""
+        return self._stack[-1][1] if self._stack else None
+
+    def append(self, key: str | int, place: int) -> None:
+        self._stack.append((key, place))
+        self._num_open[key] += 1
+
+    def close(self, key: str | int | None) -> list[int]:
+        """The places of all down to the last one of that key, which are open no more; of None of all."""
+        places: list[int] = []
+        if key is None or key in self:
+            last: str | int | None = None
+            while self._stack and (last is None or last != key):
+                last, place = self._stack.pop()
+                self._num_open[last] -= 1
+                places.append(place)
+        return places
+
+
+def _blanked(text: str, marks: Sequence[Mark]) -> str:
+    """The text with words in place of the marks, and with signs in place of those that are inserted."""
+    if not marks:
+        return text
+    signs = ["x"] * len(text)
+    for mark in marks:
+        if mark.is_inserted:
+            signs[slice(*mark.span)] = "." * (mark.span[1] - mark.span[0])
+    for start, end in outside((0, len(text)), marks):
+        signs[start:end] = text[start:end]
+    return "".join(signs)
+
+
+class _Finder:
+    """Finds the pairs of a text."""
+
+    def __init__(self, text: str, target: str) -> None:
+        self._text = text
+        self._target = target
+        self._opened = _Opened()
+        self._last_word = self._last_space = -1
+        """The last signs that a word, and that a space, stands before."""
+
+    def find(self) -> Iterator[Mark]:
+        last = 0
+        for found in _SIGN.finditer(self._text):
+            place, sign = found.start(), found[0]
+            between, last = self._text[last:place], place + 1
+            if any(map(str.isalnum, between)):
+                self._last_word = place
+            if any(map(str.isspace, between)):
+                self._last_space = place
+            if sign in _CLOSING:
+                self._opened.append(sign, place)
+            elif sign in _OPENING:
+                yield from self._close(_OPENING[sign], place)
+            elif sign in _FAMILY:
+                yield from self._quote(sign, place)
+            else:
+                yield from self._alone(self._opened.close(None))
+        yield from self._alone(self._opened.close(None))
+
+    def _quote(self, sign: str, place: int) -> Iterator[Mark]:
+        family, before, behind = _FAMILY[sign], self._at(place - 1), self._at(place + 1)
+        is_opened = family in self._opened
+        opens = not (behind.isspace() or behind in ",.;:!?)") and (
+            before.isspace()
+            or self._opened.last == place - 1
+            or unicodedata.category(before) in ("Ps", "Pi", "Pd")
+        )
+        closes = not before.isspace() and not _goes_on(behind)
+        if sign in "'’‘":
+            opens = opens and behind.isalnum() and not _ELISION.match(self._text, place)
+        elif not opens and not closes:
+            # "« Non »", and what touches words on both sides.
+            opens, closes = not is_opened, is_opened
+        if sign in _LOW or (opens and not (closes and is_opened)):
+            self._opened.append(family, place)
+        elif closes and is_opened:
+            yield from self._close(family, place)
+        elif closes and sign in _ONE_SIDED:
+            yield self._mark(Kind.CLOSING, place)
+
+    def _close(self, key: str | int, place: int) -> Iterator[Mark]:
+        *alone, start = self._opened.close(key) or [-1]
+        if start < 0:
+            return
+        yield from self._alone(alone)
+        touches = _goes_on(self._at(start - 1)) or _goes_on(self._at(place + 1))
+        # "file(s)" is a word, and nothing is within "()".
+        if self._last_word > start and not (touches and self._last_space <= start):
+            is_plain = self._text[start] == self._text[place] and self._text[place] in "\"'"
+            yield self._mark(Kind.OPENING, start, is_plain=is_plain)
+            yield self._mark(Kind.CLOSING, place, is_plain=is_plain)
+
+    def _alone(self, places: Iterable[int]) -> Iterator[Mark]:
+        """What opens and is not closed is a mark where it shows that it opens."""
+        return (self._mark(Kind.OPENING, place) for place in places if self._text[place] in _ONE_SIDED)
+
+    def _mark(self, kind: Kind, place: int, *, is_plain: bool = False) -> Mark:
+        sign, start, end = self._text[place], place, place + 1
+        family = _FAMILY.get(sign)
+        if family is None or is_plain:
+            return Mark(span=(start, end), kind=kind, output=_bracket(sign, self._target))
+        if sign in _SPACED and kind is Kind.OPENING:
+            while self._text[end : end + 1] in _SPACES:
+                end += 1
+        elif sign in _SPACED:
+            while self._text[start - 1] in _SPACES:
+                start -= 1
+        own = quotes(self._target)[2 * (family % 2) :]
+        space = "\u00a0" if own[0] in _SPACED and primary_language(self._target) == "fr" else ""
+        return Mark(
+            span=(start, end), kind=kind, output=own[0] + space if kind is Kind.OPENING else space + own[1]
+        )
+
+    def _at(self, place: int) -> str:
+        return self._text[place] if 0 <= place < len(self._text) else " "
+
+
+def _goes_on(character: str) -> bool:
+    """Whether it is of a word that a bracket next to it may be a part of."""
+    return character.isalnum() and not IS_UNSPACED.match(character)
+
+
+def _bracket(sign: str, target: str) -> str:
+    if writes_spaces(target):
+        return unicodedata.normalize("NFKC", sign) if sign in "（）［］｛｝" else sign
+    return _WIDE.get(sign, sign) if primary_language(target) in ("zh", "yue", "ja") else sign
+
+
+@functools.cache
+def quotes(language: str) -> str:
+    """The four quotation marks of a language, of its region where that has its own."""
+    listed = tomllib.loads(files("dragoman_server.text.find").joinpath("quotes.toml").read_text("utf-8"))
+    tags = {name: marks for marks, names in listed.items() for name in names.split()}
+    primary = primary_language(language)
+    region = language.replace("_", "-").lower().partition("-")[2]
+    return tags.get(f"{primary}-{region}") or tags.get(primary, "“”‘’")

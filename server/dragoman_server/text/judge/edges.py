@@ -1,0 +1,122 @@
+"""How an answer begins and ends: with a capital, and with the mark at the end, as its source does. Pure."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from dragoman_bundle.languages import primary_language
+
+from dragoman_server.text.cut.rules import rules_for
+
+_WHOLE_ENDS = ".!?"
+_ENDS = {
+    **dict.fromkeys(("zh", "yue", "ja"), "。！？"),
+    **dict.fromkeys(("ar", "fa", "ckb", "ps"), ".!؟"),
+    **dict.fromkeys(("hi", "bn", "pa", "ne", "or", "as"), "।!?"),
+    "ur": "۔!؟",
+    "el": ".!;",
+    "km": "។!?",
+    "my": "။!?",
+    "hy": "։!?",
+}
+"""The ends of sentences of languages that have others."""
+_WITHOUT_END = frozenset(("th", "lo"))
+"""Languages whose sentences have no mark at their end but to ask and to call."""
+_SIGNS = ".!?…,;:–—" + "。！？，、：；．؟।۔។။։"
+_PLAIN = str.maketrans({"。": ".", "．": ".", "।": ".", "۔": ".", "។": ".", "။": ".", "։": "."})
+_PLAIN |= str.maketrans({"！": "!", "？": "?", "؟": "?", "，": ",", "、": ",", "：": ":", "；": ";"})
+_CLOSING = "\"'”’“‘»«›‹)]}）」』】"
+_WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
+_CAPITAL_NOUNS = frozenset(("de", "lb"))
+"""Languages that write nouns with a capital."""
+
+CountPieces = Callable[[Sequence[str]], Sequence[int]]
+"""Says of how many pieces of the vocabulary words are made."""
+
+
+def finished(
+    answer: str, shown: str, *, languages: tuple[str, str], count_pieces: CountPieces, is_cased: bool = True
+) -> str:
+    """An answer to what was shown with its first letter as large and with its mark at the end.
+
+    What had no mark gets none. `is_cased`: whether the answer begins with a word of the model's own.
+    """
+    if (
+        answer[-1:] in _WHOLE_ENDS
+        and answer[-1:] == shown[-1:]
+        and answer[-2:-1].isalnum()
+        and answer[:1].isupper()
+        and shown[:1].isupper()
+    ):
+        # As good as always.
+        return answer
+    if not any(map(str.isalnum, answer)):
+        return answer
+    source, target = languages
+    answer = _ended(answer, shown, source, target)
+    return _begun(answer, shown, source, target, count_pieces) if is_cased else answer
+
+
+def _ended(answer: str, shown: str, source: str, target: str) -> str:
+    _, wanted, outer = _parts(shown)
+    stem, signs, closing = _parts(answer)
+    want, have = (_plain(text.strip(), language) for text, language in ((wanted, source), (signs, target)))
+    if want == have or (not want and have == "." and "." in stem.rpartition(" ")[2]):
+        # Of "at 5 p.m." the dot is the word's.
+        return answer
+    if want == "!" and have == "." and _is_order(stem, target):
+        return answer
+    written = _of_language(want, target)
+    if want and not have and not outer.strip():
+        return f"{stem}{closing}{written}"
+    return f"{stem}{written}{closing}"
+
+
+def _is_order(text: str, language: str) -> bool:
+    """Whether it is an order, in a language that writes a dot behind those."""
+    rules, first = rules_for(primary_language(language)), _WORD.search(text)
+    return first is not None and first[0].lower().replace("’", "'") in rules.orders
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    """A text without its end, the marks of that, and what closes behind them."""
+    body = text.rstrip(f"{_CLOSING} ")
+    stem = body.rstrip(f"{_SIGNS} ")
+    return stem, body[len(stem) :], text[len(body) :]
+
+
+def _plain(signs: str, language: str) -> str:
+    if primary_language(language) == "el":
+        signs = signs.replace(";", "?")
+    return signs.translate(_PLAIN).replace("...", "…")
+
+
+def _of_language(signs: str, language: str) -> str:
+    primary = primary_language(language)
+    if primary in _WITHOUT_END:
+        return signs.replace(".", "")
+    own = _ENDS.get(primary)
+    return signs.translate(str.maketrans(_WHOLE_ENDS, own)) if own else signs
+
+
+def _begun(answer: str, shown: str, source: str, target: str, count_pieces: CountPieces) -> str:
+    first, word = _WORD.search(shown), _WORD.search(answer)
+    if first is None or word is None or answer[: word.start()].strip():
+        return answer
+    letter, start = word[0][0], word.start()
+    if not (letter.isalpha() and word[0][1:] == word[0][1:].lower()):
+        return answer
+    if first[0][0].isupper() and letter.islower():
+        # A German noun that stands alone has its capital anyway.
+        is_noun = primary_language(source) in _CAPITAL_NOUNS and first[0] == shown.strip()
+        changed = letter if is_noun else letter.upper()
+    elif first[0][0].islower() and letter.isupper() and not _is_name(word[0], count_pieces):
+        changed = letter.lower()
+    else:
+        return answer
+    return answer[:start] + (changed if len(changed) == 1 else letter) + answer[start + 1 :]
+
+
+def _is_name(word: str, count_pieces: CountPieces) -> bool:
+    """Whether a word has its capital wherever it stands, as a German noun: it is fewer pieces with it."""
+    large, small = count_pieces([word, word.lower()])
+    return large < small
