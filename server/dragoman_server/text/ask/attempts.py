@@ -273,8 +273,8 @@ def _brackets(unit: Unit, marks: Sequence[Mark]) -> Iterator[Mark]:
                 closing.span[1] if closing else unit.span[1],
             ),
             kind=Kind.ELEMENT,
-            output=opening and opening.output,
-            closing=closing and closing.output,
+            output=opening.output if opening else None,
+            closing=closing.output if closing else None,
         )
 
 
