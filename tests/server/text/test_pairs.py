@@ -163,15 +163,6 @@ def test_what_stands_within_a_sentence_stays_around_something(
         assert 0 <= link.target[0] < link.target[1] <= len(found.text)
 
 
-def test_what_a_pair_held_is_in_it_where_the_model_puts_it_elsewhere(bundle: Bundle) -> None:
-    def answer(shown: str) -> str:
-        return shown.replace("(", "").replace("Hund", "(Hund")
-
-    found = translated("Der ({name}) Hund ({x}) ist da.", bundle, OPTIONS, answer).text
-    assert "({name})" in found
-    assert "({x})" in found
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
