@@ -12,7 +12,7 @@ from dragoman_server.text.ask.capitals import readings
 from dragoman_server.text.ask.masks import NUM_VARIANTS, masks_for
 from dragoman_server.text.ask.seams import seams_between
 from dragoman_server.text.cut.segment import holds_letter
-from dragoman_server.text.find.pairs import matched
+from dragoman_server.text.find.pairs import has_words_outside, matched
 from dragoman_server.text.mapped import Edit, Mapped, Span, moved
 from dragoman_server.text.marks import (
     How,
@@ -102,6 +102,9 @@ def _masked(passage: Passage, unit: Unit, stage: Stage, lost: Sequence[Mark]) ->
     pairs = [] if stage is Stage.FIRST else [mark for mark in marks if mark.how is How.PAIR]
     if stage is not Stage.FIRST and not (masked or pairs):
         # It would be the first one again.
+        return None
+    if pairs and not has_words_outside(text[: unit.span[1]], matched(pairs), unit.span[0]):
+        # "Yes", "no": each is a sentence.
         return None
     pieces = [
         _piece(

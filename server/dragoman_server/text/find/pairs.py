@@ -77,6 +77,19 @@ def is_within(span: Span, pair: Pair) -> bool:
     return (opening is None or opening.span[1] <= span[0]) and (closing is None or span[1] <= closing.span[0])
 
 
+def has_words_outside(text: str, pairs: Iterable[Pair], start: int = 0) -> bool:
+    """Whether there are words behind `start` in none of the pairs."""
+    spans = [
+        (opening.span[0] if opening else start, closing.span[1] if closing else len(text))
+        for opening, closing in pairs
+    ]
+    parts = []
+    for first, last in sorted(spans):
+        parts.append(text[start:first])
+        start = max(start, last)
+    return any(map(str.isalnum, "".join((*parts, text[start:]))))
+
+
 def _sort(mark: Mark | None) -> str:
     """The bracket that opens it; of any quotation mark the plain one."""
     assert mark is not None
@@ -124,7 +137,7 @@ def _blanked(text: str, marks: Sequence[Mark]) -> str:
     for mark in marks:
         if mark.is_inserted:
             signs[slice(*mark.span)] = "." * (mark.span[1] - mark.span[0])
-    for start, end in outside((0, len(text)), marks):
+    for start, end in outside((0, len(text)), [mark.span for mark in marks]):
         signs[start:end] = text[start:end]
     return "".join(signs)
 

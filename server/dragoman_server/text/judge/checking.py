@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from dragoman_server.text.ask.masks import occurrences
 from dragoman_server.text.find.numbers import missing_numbers, numbers_in
-from dragoman_server.text.find.pairs import Pair, is_within, matched, sort_of
 from dragoman_server.text.find.pairs import find_pairs as signs_in
+from dragoman_server.text.find.pairs import has_words_outside, is_within, matched, sort_of
 from dragoman_server.text.find.stems import by_stems
 from dragoman_server.text.mapped import Span, moved
 from dragoman_server.text.marks import How, Kind, Mark, beginning_outside
@@ -49,7 +49,7 @@ def find_pairs(
         is_within(span, one) != is_within(mark.span, other) for span, mark in masks for one, other in pairs
     ):
         return None
-    if _has_words_outside(answer, found) != _has_words_outside(
+    if has_words_outside(answer, found) != has_words_outside(
         passage.source.text[: unit.span[1]], wanted, unit.span[0]
     ):
         return None
@@ -64,19 +64,6 @@ def find_pairs(
 def _is_shown(mark: Mark, shown: Shown) -> bool:
     start, end = shown.text.onto(mark.span)
     return start < end
-
-
-def _has_words_outside(text: str, pairs: Sequence[Pair], start: int = 0) -> bool:
-    """Whether there are words behind `start` in none of the pairs."""
-    spans = [
-        (opening.span[0] if opening else start, closing.span[1] if closing else len(text))
-        for opening, closing in pairs
-    ]
-    parts = []
-    for first, last in sorted(spans):
-        parts.append(text[start:first])
-        start = max(start, last)
-    return any(map(str.isalnum, "".join((*parts, text[start:]))))
 
 
 def lost_numbers(
