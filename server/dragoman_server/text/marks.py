@@ -202,6 +202,19 @@ def text_outside(text: str, span: Span, marks: Sequence[Mark]) -> str:
     )
 
 
+def blanked(text: str, marks: Sequence[Mark], sign: str) -> str:
+    """The text with a sign in place of each character of the marks, of those that are inserted with a dot."""
+    if not marks:
+        return text
+    signs = [sign] * len(text)
+    for mark in marks:
+        if mark.is_inserted:
+            signs[slice(*mark.span)] = "." * (mark.span[1] - mark.span[0])
+    for start, end in outside((0, len(text)), (mark.span for mark in marks)):
+        signs[start:end] = text[start:end]
+    return "".join(signs)
+
+
 def trimmed(text: str, span: Span, marks: Iterable[Mark]) -> Span | None:
     """A span without white space and inserted marks at its ends; None where nothing else is in it."""
     start, end = span

@@ -23,7 +23,7 @@ from dragoman_server.text.find.table import TABLE
 from dragoman_server.text.judge.judging import TextT, judge, settled
 from dragoman_server.text.judge.warnings import unit_confidence, unit_warnings
 from dragoman_server.text.mapped import Mapped, Span, join, moved
-from dragoman_server.text.marks import Kind, Mark, disjoint, touching
+from dragoman_server.text.marks import Kind, Mark, blanked, disjoint, touching
 from dragoman_server.text.messages import (
     Opened,
     Scope,
@@ -160,7 +160,7 @@ def find(passage: Passage, ranges: Sequence[Span] = ()) -> Passage:
     source, protection = passage.source, passage.options.protection
     found = [finder.find(source.text) for finder in protection.finders]
     if protection.is_automatic:
-        found += [TABLE.find(source.text), names_in(source.text, passage.languages, passage.count_pieces)]
+        found.append(TABLE.find(source.text))
     # What nothing is left of is no mark.
     of_caller = [Mark(span=source.onto(span), kind=Kind.RANGE) for span in ranges]
     of_caller = [mark for mark in of_caller if mark.span[0] < mark.span[1]]
@@ -171,8 +171,12 @@ def find(passage: Passage, ranges: Sequence[Span] = ()) -> Passage:
         # One that is a part of something else is none; of what is within one nothing is lost.
         others = disjoint(mark for mark in candidates if mark.kind is not Kind.CHOICE)
         marks = disjoint((*(mark for mark in choices if not _is_part(mark, others)), *others))
-    if protection.is_automatic and (pairs := find_pairs(source.text, marks, passage.languages[1])):
-        marks = disjoint((*marks, *passage.wanted.each(pairs)))
+    if protection.is_automatic:
+        without_marks = blanked(source.text, marks, "_")
+        names = names_in(without_marks, passage.languages, passage.count_pieces)
+        pairs = find_pairs(source.text, marks, passage.languages[1])
+        if more := [*passage.wanted.each(chain(names, pairs))]:
+            marks = disjoint((*marks, *more))
     return replace(passage, marks=marks)
 
 

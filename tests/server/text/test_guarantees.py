@@ -561,9 +561,9 @@ def test_capitals_are_shown_as_small_letters_and_come_back(bundle: Bundle) -> No
     assert found.text == "GUTEN MORGEN {name}, HIER IST DIE NATO!"
     assert shown == [
         # The vocabulary has "morgen" and "Morgen".
-        "Guten morgen Boston, hier ist die Nato!",
-        "Guten morgen Boston, hier ist die nato!",
-        "Guten Morgen Boston, Hier Ist Die Nato!",
+        "Guten morgen London, hier ist die Nato!",
+        "Guten morgen London, hier ist die nato!",
+        "Guten Morgen London, Hier Ist Die Nato!",
     ]
     assert translated("NATO", bundle, OPTIONS, copies).text == "NATO"
 

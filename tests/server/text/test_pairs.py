@@ -19,6 +19,7 @@ from dragoman_server.text.find.pairs import quotes
 from dragoman_server.text.judge.edges import finished
 from dragoman_server.text.options import Protection, TextFormat, TranslationOptions
 from dragoman_server.text.stages import prepare
+from dragoman_server.text.translated import WarningKind
 
 OPTIONS = TranslationOptions(beam_size=1, length_penalty=1.0, return_alignments=True)
 HTML = replace(OPTIONS, text_format=TextFormat.HTML)
@@ -195,6 +196,14 @@ def test_a_quotation_ends_behind_the_mark_that_it_ended_behind(bundle: Bundle) -
         return re.sub('[„“”"]', "", shown)
 
     assert translated("»Das ist«, »ist gut.«", bundle, OPTIONS, loses).text == "“Das ist”, “ist gut.”"
+
+
+def test_a_sentence_that_is_translated_around_a_bracket_is_told(bundle: Bundle) -> None:
+    text = "Der Hund (rot) ist da."
+    found = translated(text, bundle, OPTIONS, forgets, is_blind=True)
+    assert found.text == "It is good (it is good) it is good."
+    spans = [warning.span for warning in found.warnings if warning.kind is WarningKind.SPAN_PUT_BACK]
+    assert spans == [(9, 10), (13, 14)]
 
 
 def test_nothing_of_it_is_done_where_protection_is_off(bundle: Bundle) -> None:

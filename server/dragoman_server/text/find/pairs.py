@@ -15,7 +15,7 @@ from importlib.resources import files
 from dragoman_bundle.languages import primary_language, writes_spaces
 
 from dragoman_server.text.mapped import Span
-from dragoman_server.text.marks import Kind, Mark, outside
+from dragoman_server.text.marks import Kind, Mark, blanked
 from dragoman_server.text.words import IS_UNSPACED
 
 _BRACKETS = (
@@ -46,7 +46,7 @@ def find_pairs(text: str, marks: Sequence[Mark], target: str) -> list[Mark]:
     """Marks of the signs of pairs that stand outside of the marks, which are in order; both in the text's."""
     if _SIGN.search(text) is None:
         return []
-    return sorted(_Finder(_blanked(text, marks), target).find(), key=lambda mark: mark.span)
+    return sorted(_Finder(blanked(text, marks, "x"), target).find(), key=lambda mark: mark.span)
 
 
 def matched(marks: Iterable[Mark]) -> list[Pair]:
@@ -127,19 +127,6 @@ class _Opened:
                 self._num_open[last] -= 1
                 places.append(place)
         return places
-
-
-def _blanked(text: str, marks: Sequence[Mark]) -> str:
-    """The text with words in place of the marks, and with signs in place of those that are inserted."""
-    if not marks:
-        return text
-    signs = ["x"] * len(text)
-    for mark in marks:
-        if mark.is_inserted:
-            signs[slice(*mark.span)] = "." * (mark.span[1] - mark.span[0])
-    for start, end in outside((0, len(text)), [mark.span for mark in marks]):
-        signs[start:end] = text[start:end]
-    return "".join(signs)
 
 
 class _Finder:
