@@ -39,7 +39,7 @@ _SPEAKER = r"(?P<speaker>[^\W\d_][\w.'’-]{0,30}(?: [\w.'’-]{1,30}){0,2}):\s+
 _HEARD = re.compile(rf"\[[^\[\]]{{1,60}}\]\s+(?P<next>[^\W\d_]|[\[(])|\([^()]{{1,60}}\)\s+{_SPEAKER}")
 # What stands before a unit and behind it, and is no part of it.
 _FRAME_BEFORE = re.compile(rf"(?:[–—―](?!\d)|…|\.{{3}})\s*|{_SPEAKER}")
-_FRAME_BEHIND = re.compile(r"(?:\s*+(?:[…:;,–—―：；，、]|\.{2,}|(?<=\s)-)|(?<=[!?！？])[!?！？.…]++)++\Z")
+_FRAME_BEHIND = re.compile(r"(?:\s*+(?:[…:;,–—―：；，、]|\.{3,}|(?<=\s)-)|(?<=[!?！？])[!?！？.…]++)++\Z")
 _MAX_SIGNS = 20
 _MAX_LAYERS = 12
 _ONLY_SIGNS = re.compile(r"[\s.!?…:;,–—。！？，、：；-]{0,20}")
