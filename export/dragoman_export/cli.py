@@ -60,9 +60,9 @@ def export(
 
     \b
     Examples:
-      dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/2
-      dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/3 --precisions int8,fp16
-      dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/4 --shortlist-from runs/align
+      dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/3
+      dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/4 --precisions int8,fp16
+      dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/5 --shortlist-from runs/align
       dragoman export runs/luong/best.safetensors runs/transformer/best.safetensors --out models/both/1
     """
     request.shortlist.check(is_foreign=False)
@@ -127,9 +127,9 @@ def record_quality(bundle: Path, results: Path, test_set: str) -> None:
 
     \b
     Example:
-      dragoman evaluate --bundle models/de-en/1 --precision int8 \\
+      dragoman evaluate --bundle models/de-en/2 --precision int8 \\
         --source val.de --reference val.en --json > val.json
-      dragoman record-quality models/de-en/1 val.json --test-set tatoeba-de-en/val
+      dragoman record-quality models/de-en/2 val.json --test-set tatoeba-de-en/val
     """
     from dragoman_export.card.quality import record_results
 

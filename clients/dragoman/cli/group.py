@@ -112,7 +112,7 @@ def main(debug: bool) -> None:
     A model of your own:
       dragoman new-recipe our.de our.en --minutes 30
       dragoman train data/de-en/recipe.toml
-      dragoman export runs/de-en/best.safetensors --out models/de-en/2
+      dragoman export runs/de-en/best.safetensors --out models/de-en/3
 
     `dragoman COMMAND --help` says more about each. Completion by Tab, for bash (zsh and fish alike):
     eval "$(_DRAGOMAN_COMPLETE=bash_source dragoman)"
