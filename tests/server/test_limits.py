@@ -47,7 +47,7 @@ REFUSED = {
     ),
     "max_terms": (
         request(protection=pb.Protection(do_not_translate=["a", "b"])),
-        "are 2 with do_not_translate, and a call takes 1",
+        "are 2 with do_not_translate and forbidden, and a call takes 1",
     ),
     "max_patterns": (
         request(protection=pb.Protection(patterns=["a", "b"])),

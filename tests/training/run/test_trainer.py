@@ -510,7 +510,7 @@ def test_a_model_learns_in_fp16_as_in_fp32(
     hook.remove()
     assert types == {torch.float16}
     assert len(seen_steps) > 20
-    assert max(step.loss for step in seen_steps[-5:]) < 0.6 * seen_steps[0].loss
+    assert max(step.loss for step in seen_steps[-5:]) < 0.7 * seen_steps[0].loss
     assert all(step.changed for step in seen_steps)
     for one, other in zip(seen_steps, fp32, strict=True):
         assert one.loss == pytest.approx(other.loss, rel=0.01)

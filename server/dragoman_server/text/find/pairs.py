@@ -43,8 +43,11 @@ Pair = tuple[Mark | None, Mark | None]
 
 
 def find_pairs(text: str, marks: Sequence[Mark], target: str) -> list[Mark]:
-    """Marks of the signs of pairs that stand outside of the marks, which are in order; both in the text's."""
-    if _SIGN.search(text) is None:
+    """Marks of the signs of pairs that stand outside of the marks, which are in order; both in the text's.
+
+    A text without a letter stays as it is, and has none.
+    """
+    if _SIGN.search(text) is None or not any(map(str.isalpha, text)):
         return []
     return sorted(_Finder(blanked(text, marks, "x"), target).find(), key=lambda mark: mark.span)
 

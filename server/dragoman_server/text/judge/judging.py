@@ -62,7 +62,7 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
         # The commonest case by far, done at once.
         hypothesis = of_piece[0].hypotheses[0]
         text = passage.bundle.target_tokenizer.decode_text(hypothesis.tokens)
-        if options.protection.is_automatic:
+        if options.protection.is_automatic and _is_whole(passage, hypothesis):
             text = _finished(passage, piece.shown[0].text.text, text)
         answer = _answer_of(hypothesis, text)
         return Unit(
@@ -154,7 +154,7 @@ def _answers(
             if is_partial and not any(map(str.isalnum, text)):
                 # Tags would be around nothing.
                 continue
-            if piece.is_part or passage.options.protection.is_automatic:
+            if (piece.is_part or passage.options.protection.is_automatic) and _is_whole(passage, hypothesis):
                 begins = text.startswith((*(word for word, _ in shown.masks), *_terms(unit)))
                 text = _finished(passage, shown.text.text, text, is_cased=not (begins or unit.in_capitals))
             masks: list[Found] | None = []
@@ -228,6 +228,12 @@ def _answer_of(hypothesis: Hypothesis, text: str, links: tuple[Alignment, ...] =
         num_tokens=len(hypothesis.tokens) + (hypothesis.finish_reason is FinishReason.STOP),
         links=links,
     )
+
+
+def _is_whole(passage: Passage, hypothesis: Hypothesis) -> bool:
+    """Whether an answer and what was asked for have their ends: one that is continued has none."""
+    source, target = passage.languages
+    return source != target and not passage.truncated and hypothesis.finish_reason is not FinishReason.LENGTH
 
 
 def _finished(passage: Passage, shown: str, answer: str, *, is_cased: bool = True) -> str:
