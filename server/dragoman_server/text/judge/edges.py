@@ -117,6 +117,6 @@ def _begun(answer: str, shown: str, source: str, target: str, count_pieces: Coun
 
 
 def _is_name(word: str, count_pieces: CountPieces) -> bool:
-    """Whether a word has its capital wherever it stands: it is fewer pieces with it, as a German noun, or "I"."""
+    """Whether a word has its capital anywhere: it is fewer pieces with it, as a German noun, or "I"."""
     large, small = count_pieces([word, word.lower()])
     return large < small or re.split("['’]", word)[0] == "I"
