@@ -7,13 +7,14 @@ from statistics import median
 import pytest
 from dragoman_bundle import open_bundle
 from tests.growth import assert_linear
+from tests.shipped import shipped_bundle
 
 from dragoman_server.text.judge.doubts import LIMITS, doubts
 from dragoman_server.text.translated import WarningKind
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT.parent / "shared" / "data"
-SHIPPED = {pair: open_bundle(ROOT / "models" / pair / "1") for pair in ("de-en", "en-de")}
+SHIPPED = {pair: open_bundle(shipped_bundle(pair)) for pair in ("de-en", "en-de")}
 USUAL = {"de-en": 0.86, "en-de": 1.16}
 """Characters of a translation to one of its source."""
 

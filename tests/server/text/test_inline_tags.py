@@ -13,6 +13,7 @@ from lxml import etree
 from lxml.html.defs import empty_tags, font_style_tags, link_attrs, phrase_tags
 from tests.growth import assert_linear
 from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shipped, translated
+from tests.shipped import shipped_bundle
 
 from dragoman_server.offline.system import open_bundle_system
 from dragoman_server.text.options import Protection, Segmentation, TextFormat, TranslationOptions
@@ -112,7 +113,7 @@ def test_none_of_gnomes_elements_is_emptied_by_the_shipped_model() -> None:
         :40
     ]
     with open_bundle_system(
-        str(HOUSE / "models" / "en-de" / "1"),
+        str(shipped_bundle("en-de")),
         source_language=None,
         target_language=None,
         beam_size=4,
