@@ -190,8 +190,7 @@ KEPT = {
     "Hallo {name}!": ["{name}"],
     "Mehr unter https://www.example.com/pfad?a=1&b=2.": ["https://www.example.com/pfad?a=1&b=2"],
     "Das ist Łukasz aus Łódź.": ["Łukasz", "Łódź"],
-    # English as "2,500" or "2500".
-    "Ich habe 2.500 Euro.": ["500 euros"],
+    "Ich habe 2.500 Euro.": ["2,500|2500"],
     "Die Rechnung Nr. 4711 ist offen.": ["4711"],
     "Ich liebe dich 😀": ["love", "😀"],
     "GUTEN MORGEN!": ["GOOD MORNING"],
@@ -205,7 +204,8 @@ def test_what_must_be_kept_is_kept_and_the_same_among_others(client: Client) -> 
     together = client.translate(texts * 3, source="de", target="en")
     for text, translation in zip(texts * 3, together, strict=True):
         for span in KEPT[text]:
-            assert translation.text.count(span) == 1, translation.text
+            # Numbers have two notations.
+            assert sum(map(translation.text.count, span.split("|"))) == 1, translation.text
     for text, translation in zip(texts, together, strict=False):
         (alone,) = client.translate([text], source="de", target="en")
         assert (alone.text, alone.warnings) == (translation.text, translation.warnings)

@@ -13,7 +13,8 @@ from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.stages import prepare
 
 OPTIONS = TranslationOptions(beam_size=1, length_penalty=1.0)
-PUD = Path(__file__).parents[4] / "shared" / "data" / "tests" / "ud-pud"
+DATA = Path(__file__).parents[4] / "shared" / "data"
+PUD, WIKIPEDIA = DATA / "tests" / "ud-pud", DATA / "more" / "wiki-mlqe-pe"
 PLACES = sorted({name.rpartition("/")[2] for name in zoneinfo.available_timezones()})
 """Of IANA's time zones, which stand for surnames."""
 SURNAMES = [name for name in PLACES if re.fullmatch(r"[A-Z][a-z]{3,}", name)]
@@ -66,13 +67,16 @@ def test_acronyms_that_the_vocabulary_lacks_are_kept() -> None:
 @pytest.mark.parametrize("direction", ["de-en", "en-de"])
 def test_three_of_four_kept_names_stand_in_a_translation_by_people(direction: str) -> None:
     source, target = direction.split("-")
-    if not PUD.exists():
-        pytest.skip("needs Parallel UD")
-    texts, references = ((PUD / f"pud.{language}").read_text().splitlines() for language in (source, target))
+    if not PUD.exists() or not WIKIPEDIA.exists():
+        pytest.skip("needs Parallel UD and MLQE-PE")
+    texts, references = (
+        [line for path in files for line in path.read_text().splitlines()]
+        for files in ((PUD / f"pud.{side}", WIKIPEDIA / f"dev.en-de.{side}") for side in (source, target))
+    )
     found = [
         name in reference
         for text, reference in zip(texts, references, strict=True)
         for name in names(text, direction)
     ]
-    assert len(found) > 30
+    assert len(found) > 40
     assert sum(found) > 0.72 * len(found)
