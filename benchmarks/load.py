@@ -180,6 +180,7 @@ class BulkJob:
             segmentation=first.segmentation,
             priority=pb.PRIORITY_BULK,
             join_results=True,
+            protection=first.protection if first.HasField("protection") else None,
         )
         yield pb.TranslateStreamRequest(config=config)
         numbers = iter(itertools.count() if self._total is None else range(self._total))
