@@ -9,7 +9,6 @@ from dragoman_bundle import Bundle, open_bundle
 from benchmarks.measuring import MeasurementError
 from dragoman_server.config import Batching, EngineConfig
 from dragoman_server.engine import Admission, Engine
-from dragoman_server.engine.events import Listener, ignore
 from dragoman_server.engine.onnx import opening
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.session import DecoderOptions
@@ -19,8 +18,10 @@ from dragoman_server.offline.system import MAX_QUEUE, BundleSystem
 from dragoman_server.text.options import Protection, Segmentation, TranslationOptions
 
 
-def open_decoder(bundle: Bundle, *, precision: str, shortlist: bool, num_threads: int = 1) -> OnnxDecoder:
-    """The bundle's graphs on the CPU, with so many threads a call.
+def open_decoder(
+    bundle: Bundle, *, precision: str, shortlist: bool, num_threads: int = 1, device: str = "cpu"
+) -> OnnxDecoder:
+    """The bundle's graphs, on a CPU with so many threads a call.
 
     Raises MeasurementError for a precision or shortlist that the bundle lacks.
     """
@@ -35,7 +36,7 @@ def open_decoder(bundle: Bundle, *, precision: str, shortlist: bool, num_threads
             f"{bundle.path} has no shortlist; `dragoman export --help` says how to add one"
         )
     options = DecoderOptions(
-        device="cpu", precision=precision, num_threads=num_threads, use_shortlist=shortlist
+        device=device, precision=precision, num_threads=num_threads, use_shortlist=shortlist
     )
     return opening.open_decoder(bundle, options)
 
@@ -58,26 +59,22 @@ def running_engine(
     beam_size: int,
     threads: int = 1,
     continuous: bool = True,
-    listener: Listener = ignore,
-    max_rows: int = EngineConfig.max_rows,
 ) -> Iterator[EnginePool]:
     """So many engines as the server has them, but for its queue's limit."""
     batching: Batching = "continuous" if continuous else "request"
     config = EngineConfig(
         threads=threads,
-        max_rows=max_rows,
         max_queue=MAX_QUEUE,
         max_queue_seconds=math.inf,
         batching=batching,
     )
     if threads == 1:
         limits = engine_limits(config, beam_size)
-        engines = [Engine(decoder, limits=limits, listener=listener)]
-        engine = EnginePool(engines, Admission.to(decoder, limits))
+        engine = EnginePool([Engine(decoder, limits=limits)], Admission.to(decoder, limits))
         engine.start()
     else:
         bundle = open_bundle(decoder.path)
-        engine = open_engine(bundle, decoder.options, config, beam_size, listener=listener).engine
+        engine = open_engine(bundle, decoder.options, config, beam_size).engine
     try:
         yield engine
     finally:

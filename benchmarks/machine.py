@@ -3,6 +3,8 @@
 import datetime
 import os
 import platform
+import shutil
+import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,17 +19,27 @@ PACKAGES = ("numpy", "onnxruntime", "onnxruntime-gpu", "torch", "grpcio", "sacre
 
 
 def describe_machine(packages: Iterable[str] = PACKAGES) -> dict[str, Any]:
-    """Processor, instruction sets, cores that may be used, load, versions and date, for a report."""
+    """Processor, instruction sets, cores that may be used, GPUs, load, versions and date, for a report."""
     model, flags = _read_cpuinfo(Path("/proc/cpuinfo"))
     return {
         "processor": model,
         "flags": [flag for flag in FLAGS if flag in flags],
         "cores": len(usable_cores()),
+        "gpu": _describe_gpus(),
         "load_average": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
         "versions": {name: version for name in packages if (version := _version(name)) is not None},
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
+
+
+def _describe_gpus() -> str | None:
+    """Name, memory and driver of the GPUs; None where there is no driver."""
+    if shutil.which("nvidia-smi") is None:
+        return None
+    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+    done = subprocess.run(query, capture_output=True, text=True, check=False)
+    return "; ".join(done.stdout.strip().splitlines()) or None
 
 
 def usable_cores() -> list[int]:

@@ -64,11 +64,12 @@ class Report:
         """The tables, after a line that says how and on what they were measured."""
         machine = self.machine
         versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+        gpu = f"{machine['gpu']}, " if machine["gpu"] else ""
         state = f"load {machine['load_average']} at the start; Python {machine['python']}, {versions}; "
         state += f"{machine['date']}."
         parts = [
             f"`{self.command}`",
-            f"{machine['processor']} ({', '.join(machine['flags'])}), {machine['cores']} cores, {state}",
+            f"{machine['processor']} ({', '.join(machine['flags'])}), {machine['cores']} cores, {gpu}{state}",
         ]
         for table in self.tables:
             lines = [[column[1] for column in table.columns]]

@@ -10,7 +10,6 @@ from dragoman_bundle import open_bundle
 from sacrebleu.metrics.bleu import BLEU
 
 from benchmarks.corpus import Corpus, read_corpus
-from benchmarks.engines import open_decoder
 from benchmarks.harness import (
     BUNDLE,
     DEFAULT_INPUT,
@@ -25,7 +24,6 @@ from benchmarks.harness import (
 )
 from benchmarks.measuring import MeasurementError, in_turns, ratio, say, summarize
 from benchmarks.report import Row, Table
-from benchmarks.scenarios.decode.host_share import host_table, measure_host_share
 from benchmarks.scenarios.decode.systems import SYSTEMS, Case, Systems, Translated
 from dragoman_training.checkpoint import CheckpointError
 
@@ -34,6 +32,7 @@ AIMS: Sequence[tuple[str, str, float]] = (
     ("engine_int8_shortlist", "torch_batched", 8.0),
     ("engine_int8", "engine_fp32", 2.5),
     ("engine_int8_wide", "engine_int8", 1.0),
+    ("engine_fp16", "engine_fp32", 1.0),
 )
 """A system, one that it is compared with, and how much faster it is to be."""
 
@@ -52,8 +51,8 @@ AIMS: Sequence[tuple[str, str, float]] = (
     several("--systems", tuple(SYSTEMS), "Which systems to compare.", SYSTEMS),
     several("--beams", (1, 5), "Beam sizes."),
     several("--threads", (1, 2), "CPU threads."),
+    option("--device", "cpu", "Where the engine runs.", type=click.Choice(["cpu", "cuda"])),
     REPEATS,
-    option("--profile", False, "Also say how much wall time passes outside onnxruntime."),
 )
 def command(
     *,
@@ -65,8 +64,8 @@ def command(
     systems: list[str],
     beams: list[int],
     threads: list[int],
+    device: str,
     repeats: int,
-    profile: bool,
 ) -> Found:
     """Translate a whole file with each of several systems, in turn, and compare their speed and BLEU.
 
@@ -77,6 +76,7 @@ def command(
       engine_int8            the engine, int8
       engine_int8_wide       the engine, int8: a single one, whose calls have all threads
       engine_int8_shortlist  the engine, int8 with a lexical shortlist
+      engine_fp16            the engine on a GPU, fp16
 
     What is missing (a checkpoint, a precision, a shortlist) leaves its systems out.
     """
@@ -85,7 +85,7 @@ def command(
     corpus = read_corpus(source, reference, limit)
     opened = open_bundle(bundle)
     try:
-        running = Systems(opened, checkpoint)
+        running = Systems(opened, checkpoint, device)
     except CheckpointError as error:
         raise MeasurementError(str(error)) from error
     cases, skipped = _open_all(running, systems, beams, threads, corpus)
@@ -114,20 +114,8 @@ def command(
         ),
         _ratio_table(rows),
     ]
-    if profile:
-        shortlists = {"engine_int8": False, "engine_int8_shortlist": True}
-        chosen = [
-            name for name in systems if name in shortlists and any(case.system == name for case in cases)
-        ]
-        hosts: list[Row] = []
-        for name in chosen:
-            decoder = open_decoder(opened, precision="int8", shortlist=shortlists[name])
-            for beam in beams:
-                share = measure_host_share(opened, decoder, corpus.sources, beam, repeats)
-                hosts.append({"system": name, "beam": beam, **share})
-        tables.append(host_table(hosts))
-    facts = {"bundle": opened.manifest.key, "input": corpus.name, "repeats": repeats, "skipped": skipped}
-    return Found(tables=tables, facts=facts)
+    facts = {"bundle": opened.manifest.key, "input": corpus.name, "repeats": repeats, "device": device}
+    return Found(tables=tables, facts={**facts, "skipped": skipped})
 
 
 def _open_all(

@@ -34,6 +34,7 @@ SYSTEMS = {
     "engine_int8": Graphs("int8"),
     "engine_int8_wide": Graphs("int8", is_wide=True),
     "engine_int8_shortlist": Graphs("int8", shortlist=True),
+    "engine_fp16": Graphs("fp16"),
 }
 """In the order of the table; `--help` says what each is. None: in PyTorch."""
 
@@ -61,9 +62,10 @@ class Translated:
 class Systems:
     """Opens what each case needs, once."""
 
-    def __init__(self, bundle: Bundle, checkpoint: Path | None) -> None:
-        """Raises CheckpointError for what is none."""
+    def __init__(self, bundle: Bundle, checkpoint: Path | None, device: str) -> None:
+        """`device`: where the engine runs. Raises CheckpointError for a checkpoint that is none."""
         self._bundle = bundle
+        self._device = device
         self._checkpoint = None if checkpoint is None else load_checkpoint(checkpoint)
         self._decoders: dict[tuple[Graphs, int], OnnxDecoder] = {}
 
@@ -74,12 +76,15 @@ class Systems:
                 raise MeasurementError("it needs a checkpoint of training: give --checkpoint")
         elif graphs.is_wide and case.threads == 1 and graphs.is_continuous:
             raise MeasurementError("with one thread it is the engine as ever")
+        elif graphs.precision == "fp16" and self._device == "cpu":
+            raise MeasurementError("it runs on a GPU: give --device cuda")
         elif (graphs, case.threads) not in self._decoders:
             self._decoders[graphs, case.threads] = open_decoder(
                 self._bundle,
                 precision=graphs.precision,
                 num_threads=case.threads if graphs.is_wide else 1,
                 shortlist=graphs.shortlist,
+                device=self._device,
             )
 
     def translate(self, case: Case, lines: Sequence[str]) -> Translated:

@@ -4,21 +4,19 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dragoman_bundle import open_bundle
 
 import dragoman
-from benchmarks.corpus import read_corpus
-from benchmarks.engines import open_decoder, running_engine, running_system
-from benchmarks.harness import BUNDLE, INPUT, REPEATS, Found, option, scenario, several
+from benchmarks.engines import open_decoder, running_engine
+from benchmarks.harness import REPEATS, Found, option, scenario, several
 from benchmarks.load import arrivals_of, make_requests, run_callers, run_closed_loop, run_job
 from benchmarks.machine import describe_machine, memory_of, pinned_to, share_out
-from benchmarks.measuring import in_turns, ratio, say, summarize
+from benchmarks.measuring import in_turns, ratio, summarize
 from benchmarks.peers import Peer, make_environment, running_peer
 from benchmarks.report import Row, Table
 from benchmarks.scenarios.peers.models import SHAPES, Prepared, prepare, word
@@ -27,7 +25,6 @@ from dragoman.load import percentile
 from dragoman_server.engine import SearchOptions, Sentence
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.scheduling.scheduler import CALM_SECONDS
-from dragoman_server.text.options import Protection
 
 PACKAGES = (
     *("ctranslate2==4.8.5", "fxtranslate==0.5.0", "pymarian==1.12.42", "sentencepiece==0.2.3"),
@@ -45,7 +42,6 @@ OFFLINE_SHARE = 0.6
 LOAD = 0.5
 JOB_SHARE = 4
 """Lines of a batch job for each sentence of a file."""
-LINES_WITH_PLACEHOLDERS = 64
 Run = dict[str, float]
 
 
@@ -63,8 +59,6 @@ Run = dict[str, float]
         "When no repeat begins any more; what is left when the models are there is shared out.",
     ),
     option("--models", Path("runs/peers"), "Folder of the models, and of cells.jsonl.", to="folder"),
-    BUNDLE,
-    INPUT,
     REPEATS,
 )
 def command(
@@ -76,8 +70,6 @@ def command(
     seconds: float,
     minutes: float,
     folder: Path,
-    bundle: Path,
-    source: Path,
     repeats: int,
 ) -> Found:
     """Compare the engine with CTranslate2, Marian and Mozilla's engine, on the same weights and one thread.
@@ -94,7 +86,7 @@ def command(
     with (folder / "cells.jsonl").open("w", encoding="utf-8", buffering=1) as cells:
         prepared = {size: prepare(folder / size, SHAPES[size], python) for size in sizes}
         began = time.monotonic()
-        share = max(0.0, ends - began) / (len(sizes) + 1)
+        share = max(0.0, ends - began) / len(sizes)
         for number, size in enumerate(sizes):
             until = began + share * (number + 1)
             turns = _Turns(cells, size, repeats)
@@ -105,11 +97,6 @@ def command(
             given = (turns, prepared[size], python, texts, texts[:alone], steps)
             offline = _measure_offline(*given, beams, until - share * (1 - OFFLINE_SHARE), rows)
             _measure_served(*given, beams[0], until, rows, offline, seconds)
-        if source.is_file():
-            turns = _Turns(cells, bundle.parent.name, repeats)
-            _measure_placeholders(turns, bundle, source, beams[0], began + share * (len(sizes) + 1), rows)
-        else:
-            say(f"{source} is missing: what a placeholder costs is left out")
     table = Table(
         name="rows",
         title=f"The same weights on one thread, {sentences} sentences, median of at most {repeats} in turns",
@@ -128,8 +115,8 @@ def command(
         note="Words that come out, a second of the processor; of servers, of the clock. CTranslate2 "
         "has its fastest batch, and of SSRU the Transformer of that width. Ratios are ours over theirs, the "
         "medians of the repeats' own; spread: highest less lowest. Of offline: what is served over what the "
-        "engine alone does by the clock, and a placeholder's sentences over those without. Memory is private "
-        "to the processes, after all sentences; Marian and Mozilla's engine are no servers.",
+        "engine alone does by the clock. Memory is private to the processes, after "
+        "all sentences; Marian and Mozilla's engine are no servers.",
     )
     facts = {"sizes": {size: asdict(SHAPES[size]) for size in sizes}, "peers": PACKAGES}
     return Found(tables=[table], facts=facts)
@@ -350,31 +337,3 @@ def _peer_server(prepared: Prepared, python: Path, beam: int, steps: int) -> Ite
         with pinned_to(share_out(1).server):
             peer, answer = stack.enter_context(running_peer(python, WORKER, task, environment))
         yield f"127.0.0.1:{answer['port']}", peer.process_id
-
-
-def _measure_placeholders(
-    turns: _Turns, path: Path, source: Path, beam: int, until: float, rows: list[Row]
-) -> None:
-    """What a placeholder in every sentence costs, of a trained model: with protection, over none."""
-    bundle, lines = open_bundle(path), read_corpus(source, None, LINES_WITH_PLACEHOLDERS).sources
-    texts = {"no placeholder": lines, "a placeholder": [_with_placeholder(line) for line in lines]}
-    decoder = open_decoder(bundle, precision="int8", shortlist=bundle.shortlist is not None)
-    with running_system(bundle, decoder, beam_size=beam) as system:
-        options = replace(system.options, protection=Protection())
-
-        def translate(what: str) -> Run:
-            began = time.process_time()
-            system.translate_texts(texts[what], options)
-            return {"value": 1e3 * (time.process_time() - began) / len(lines)}
-
-        for what in texts:
-            translate(what)
-        runs = turns.run({(what, beam, "ms", OURS): partial(translate, what) for what in texts}, until, rows)
-    without, with_one = ([each["value"] for each in found] for found in runs.values())
-    quotient = ratio(with_one, without)
-    rows[-1] = {**rows[-1], "of_offline": quotient.median, "spread_offline": quotient.spread}
-
-
-def _with_placeholder(line: str) -> str:
-    words = line.split()
-    return " ".join([*words[: len(words) // 2], "{name}", *words[len(words) // 2 :]])

@@ -39,7 +39,7 @@ _SAMPLE_TOKENS = 16
 """Source tokens of the sentence whose steps tell how many engines share a process."""
 
 HOST_SECONDS = 0.0004
-"""Time that Python holds its lock between two steps of an engine (benchmarks decode --profile)."""
+"""Time that Python holds its lock between two steps of an engine (benchmarks/results/finished.md, host)."""
 MAX_LOCK_SHARE = 0.5
 """Share of the time that the engines of a process hold the lock at most."""
 _SCORE_BYTES = 4
