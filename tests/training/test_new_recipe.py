@@ -86,3 +86,15 @@ def test_what_it_can_not_judge_it_asks_for_and_it_writes_over_nothing(
         file.write_text("\n".join(file.read_text().split("\n")[:60]))
     few = run(new_recipe, *files, "--out", tmp_path / "out")
     assert "there are 60 pairs; training takes 100 at the least" in str(few.exception)
+
+
+def test_one_that_is_interrupted_leaves_nothing(
+    files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dragoman_training.new_recipe._pace", interrupt)
+    before = set(tmp_path.iterdir())
+    assert run(new_recipe, *files, "--out", tmp_path / "out").exit_code == 1
+    assert set(tmp_path.iterdir()) == before

@@ -83,9 +83,9 @@ def new_recipe(
     Example:
       dragoman new-recipe our.de our.en --minutes 30
     """
-    from dragoman_training.data.corpus import hold_out
     from dragoman_training.data.files import read_parallel, write_parallel
     from dragoman_training.recipe.reader import load_recipe
+    from dragoman_training.saved_folder import written_whole
 
     corpus = read_parallel(source_path, target_path)
     found = _language(corpus.sources), _language(corpus.targets)
@@ -93,50 +93,61 @@ def new_recipe(
     if source == target:
         raise ValueError(f"both files look like {source}: say with --from and --to what they are")
     folder = out or Path("data") / f"{source}-{target}"
-    path = folder / "recipe.toml"
     if folder.exists() and any(folder.iterdir()):
         raise ValueError(f"{folder} is not empty: choose another folder with --out")
-    train, held_out = hold_out(corpus, 2 * min(MAX_HELD_OUT, len(corpus) // 100))
-    folder.mkdir(parents=True, exist_ok=True)
-    valid, test = (held_out.part(range(first, len(held_out), 2)) for first in (0, 1))
-    for split, pairs in (("train", train), ("valid", valid), ("test", test)):
-        write_parallel(pairs, folder / f"{split}.{source}", folder / f"{split}.{target}")
+    parts = _part(corpus)
+    train, valid, test = parts.values()
     # Languages that are found are among those that a filter can tell.
     languages = f'source_language = "{source}"\ntarget_language = "{target}"\n'
 
-    def written(size: Size, *, pieces: int, epochs: int, warmup: int) -> "Recipe":
-        text = TEMPLATE.read_text("utf-8").format(
-            size=size,
-            source=source,
-            target=target,
-            minutes=minutes,
-            languages=languages if (source, target) == found else "",
-            dropout=0.1 if len(train) >= MUCH_TEXT else 0.3,
-            pieces=pieces,
-            epochs=epochs,
-            warmup=warmup,
-        )
-        path.write_text(text, encoding="utf-8")
-        return load_recipe(path)
+    # Whoever interrupts it finds nothing that looks like all of it.
+    with written_whole(folder) as partial:
+        for split, pairs in parts.items():
+            write_parallel(pairs, partial / f"{split}.{source}", partial / f"{split}.{target}")
 
-    pieces = 16000 if len(train) >= MUCH_TEXT else 8000
-    sizes = [size for size in SIZES if len(train) >= size.fewest_pairs]
-    _describe(corpus, written(sizes[0], pieces=pieces, epochs=MOST_EPOCHS, warmup=1))
-    for size in sizes:
-        recipe = written(size, pieces=pieces, epochs=MOST_EPOCHS, warmup=1)
-        pieces, steps, seconds = _pace(recipe, train, valid)
-        epochs = minutes * 60 * TRAINING_SHARE / (steps * seconds)
-        click.echo(f"{size.name}: {seconds:.2f} s a step, {epochs:,.1f} passes in {minutes:g} minutes")
-        if epochs >= FEWEST_EPOCHS:
-            break
-    if epochs < 1:
-        click.echo("One pass takes longer than that: training will end before it.")
-    num_epochs = max(1, min(MOST_EPOCHS, int(epochs)))
-    written(size, pieces=pieces, epochs=num_epochs, warmup=max(1, min(1000, steps * num_epochs // 10)))
+        def written(size: Size, *, pieces: int, epochs: int, warmup: int) -> "Recipe":
+            text = TEMPLATE.read_text("utf-8").format(
+                size=size,
+                source=source,
+                target=target,
+                minutes=minutes,
+                languages=languages if (source, target) == found else "",
+                dropout=0.1 if len(train) >= MUCH_TEXT else 0.3,
+                pieces=pieces,
+                epochs=epochs,
+                warmup=warmup,
+            )
+            (partial / "recipe.toml").write_text(text, encoding="utf-8")
+            return load_recipe(partial / "recipe.toml")
+
+        pieces = 16000 if len(train) >= MUCH_TEXT else 8000
+        sizes = [size for size in SIZES if len(train) >= size.fewest_pairs]
+        _describe(corpus, written(sizes[0], pieces=pieces, epochs=MOST_EPOCHS, warmup=1))
+        for size in sizes:
+            recipe = written(size, pieces=pieces, epochs=MOST_EPOCHS, warmup=1)
+            pieces, steps, seconds = _pace(recipe, train, valid)
+            epochs = minutes * 60 * TRAINING_SHARE / (steps * seconds)
+            click.echo(f"{size.name}: {seconds:.2f} s a step, {epochs:,.1f} passes in {minutes:g} minutes")
+            if epochs >= FEWEST_EPOCHS:
+                break
+        if epochs < 1:
+            click.echo("One pass takes longer than that: training will end before it.")
+        num_epochs = max(1, min(MOST_EPOCHS, int(epochs)))
+        written(size, pieces=pieces, epochs=num_epochs, warmup=max(1, min(1000, steps * num_epochs // 10)))
+    path = folder / "recipe.toml"
     click.echo(
         f"{path}: a {size.name} model; {len(train):,} pairs to train, {len(valid):,} to validate, "
         f"{len(test):,} to test with.\nNext: dragoman train {path}"
     )
+
+
+def _part(corpus: "Corpus") -> dict[str, "Corpus"]:
+    """The pairs to train on, to validate on and to test with, by the names of their files."""
+    from dragoman_training.data.corpus import hold_out
+
+    train, held_out = hold_out(corpus, 2 * min(MAX_HELD_OUT, len(corpus) // 100))
+    valid, test = (held_out.part(range(first, len(held_out), 2)) for first in (0, 1))
+    return {"train": train, "valid": valid, "test": test}
 
 
 def _language(lines: list[str]) -> str:
