@@ -97,11 +97,24 @@ def check_language_tag(field: str, language: str) -> None:
     )
 
 
+def tag_of_name(name: str) -> str | None:
+    """The tag of a language by one of its names, such as "German" or "Deutsch"; None for what is none.
+
+    So many letters as a code has are one: "ga" is Irish, and the language Ga is "gaa".
+    """
+    name = name.strip().lower()
+    return None if name.isascii() and len(name) <= 3 else _tags_of_names().get(name)
+
+
+@functools.cache
+def _tags_of_names() -> dict[str, str]:
+    return {name.lower(): row.tag for row in _languages().values() for name in row.names}
+
+
 def _meant(language: str) -> str | None:
     """The tag that was probably meant: of a name, or with hyphens and the case of its parts set right."""
     words = language.strip().replace("_", "-").split("-")
-    named = {name.lower(): row.tag for row in _languages().values() for name in row.names}
-    words[0] = named.get(words[0].lower(), words[0]).lower()
+    words[0] = (tag_of_name(words[0]) or words[0]).lower()
     for place, word in enumerate(words[1:], start=1):
         words[place] = {2: word.upper(), 4: word.title()}.get(len(word), word.lower())
     tag = "-".join(words)

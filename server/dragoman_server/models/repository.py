@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dragoman_bundle import Bundle, BundleError, Manifest, open_bundle, read_manifest
 from dragoman_bundle.copying import check_folder_name
+from dragoman_bundle.languages import tag_of_name
 from dragoman_bundle.manifest import MANIFEST_FILE
 
 from dragoman_server.engine import (
@@ -99,8 +100,10 @@ class Repository:
                 else f"{model.manifest.sources[0]}-{model.manifest.targets[0]}".lower()
                 for model in self.models
             )
+            tags = {name: tag for name in (source, target) if (tag := tag_of_name(name))}
+            advice = "".join(f'; the code of {quote(name)} is "{tag}"' for name, tag in tags.items())
             raise ModelNotFoundError(
-                f"there is no model from {quote(source)} to {quote(target)}; "
+                f"there is no model from {quote(source)} to {quote(target)}{advice}; "
                 f"the pairs there are: {list_names(list(dict.fromkeys(pairs)))}"
             )
         found = [model for model, place in near.items() if place == min(near.values())]

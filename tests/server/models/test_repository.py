@@ -89,6 +89,10 @@ def test_a_pair_is_answered_by_the_first_model_that_has_it(tmp_path: Path) -> No
     assert repository.by_languages("fr", "en").key == "other/1"
     with pytest.raises(ModelNotFoundError, match="de-en, fr-en"):
         repository.by_languages("en", "de")
+    with pytest.raises(
+        ModelNotFoundError, match="; the code of 'Deutsch' is \"de\"; the pairs there are: de-en"
+    ):
+        repository.by_languages("Deutsch", "en")
     with pytest.raises(ModelNotFoundError, match="large/1, other/1, small/9"):
         repository.by_name("small/8")
 
