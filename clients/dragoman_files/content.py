@@ -28,10 +28,11 @@ _ZEROS: dict[tuple[bool, ...], str] = {
 }
 """Encodings by which of a character's four bytes are mostly zero, in European text."""
 
+_ZIP = b"PK\x03\x04"
 _MAGIC = (
     (
-        b"PK\x03\x04",
-        "a zip file, as `.docx`, `.odt`, `.xlsx` and `.epub` are (`--format docx` reads the first)",
+        _ZIP,
+        "a zip file, as .docx, .odt, .xlsx and .epub are",
     ),
     (b"PK\x05\x06", "a zip file"),
     (b"%PDF-", "a PDF"),
@@ -60,6 +61,7 @@ _LOOKS = (
 )
 """How texts begin that lines make no sense of, what they are, and the formats that do."""
 
+_SAVE = "; save it as text in UTF-8"
 _BY_FORCE = "`--format` with what it holds"
 
 
@@ -70,10 +72,12 @@ def check_is_text(head: bytes, name: str, declared: str | None = None) -> None:
     """
     encoding = _wide_encoding(head)
     if encoding is not None and not re.match("utf.?(16|32)", declared or "", re.IGNORECASE):
-        raise FileError(f"{name} is text in {encoding}, not in UTF-8; {_way_out(encoding, name)}")
+        problem = f"{name} is text in {encoding}, not in UTF-8"
+        raise FileError(problem, f"; {_way_out(encoding, name)}", elsewhere=_SAVE)
     for magic, kind in _MAGIC:
         if head.startswith(magic):
-            raise FileError(f"{name} is {kind}, not text; save what it holds as plain text in UTF-8")
+            advice = ". `--format docx` reads it as one" if magic == _ZIP else ""
+            raise FileError(f"{name} is {kind}, not text; save what it holds as plain text in UTF-8", advice)
 
 
 def check_is_utf8(head: bytes, name: str) -> None:
@@ -84,16 +88,18 @@ def check_is_utf8(head: bytes, name: str) -> None:
     if b"\x00" in head:
         raise FileError(
             f"{name} holds binary data: byte {head.index(0)} is NUL; save what it holds as plain text in "
-            f"UTF-8. {_BY_FORCE} translates its lines as they are"
+            "UTF-8",
+            f". {_BY_FORCE} translates its lines as they are",
         )
     faults = list(_faults(head))
     beyond_ascii = [line for line in head.split(b"\n") if not line.isascii()]
     if 2 * len(faults) > len(beyond_ascii):
         number, position, byte = faults[0]
         raise FileError(
-            f"{name} is not in UTF-8: byte {position} of line {number} is 0x{byte:02x}. "
-            f"{_way_out('NAME', name)}{readings(head, number)}. {_BY_FORCE} "
-            "translates the lines that are in UTF-8"
+            f"{name} is not in UTF-8: byte {position} of line {number} is 0x{byte:02x}",
+            f". {_way_out('NAME', name)}{readings(head, number)}. {_BY_FORCE} "
+            "translates the lines that are in UTF-8",
+            elsewhere=_SAVE,
         )
 
 
@@ -102,8 +108,9 @@ def check_looks_like_lines(head: bytes, name: str) -> None:
     for look, kind, formats in _LOOKS:
         if look.match(head.removeprefix(codecs.BOM_UTF8)):
             raise FileError(
-                f"{name} looks like {kind}, which translating line by line would break: say so by `--format "
-                f"{formats}`. If each line is a text, say so by `--format text`"
+                f"{name} looks like {kind}, which translating line by line would break",
+                f": say so by `--format {formats}`. If each line is a text, say so by `--format text`",
+                elsewhere=": give it a name that says what it holds",
             )
 
 

@@ -80,7 +80,7 @@ def document_format(
             text = prepare(text, reading)
             found = counted(segments(text, reading), reading)
         except FileError as error:
-            raise FileError(f"{source.name}: {error}") from error
+            raise error.within(source.name) from error
         return units_of(text, found, codec, source.position(), join=bool(options.join_lines))
 
     return Format(name=name, noun="texts", units=units, text_format=text_format)

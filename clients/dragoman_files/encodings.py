@@ -77,8 +77,9 @@ def decode(content: bytes, name: str, encoding: str | None, declared: str | None
         number = content.count(b"\n", 0, len(codec.mark) + error.start) + 1
         byte = content[len(codec.mark) + error.start]
         raise FileError(
-            f"{name} is not in {codec.name.upper()}: byte {byte:#04x} of line {number} is none of it. "
-            f"`--encoding` says which encoding it is in{readings(content, number)}"
+            f"{name} is not in {codec.name.upper()}: byte {byte:#04x} of line {number} is none of it",
+            f". `--encoding` says which encoding it is in{readings(content, number)}",
+            elsewhere="; save it as text in UTF-8",
         ) from None
 
 

@@ -10,6 +10,18 @@ from typing import BinaryIO, Literal, Protocol
 class FileError(ValueError):
     """The file can't be read or written as it was asked for; the message says what to do."""
 
+    def __init__(self, problem: str, advice: str = "", *, elsewhere: str = "") -> None:
+        """`advice` goes on for whoever calls a command, and `elsewhere` for everybody else."""
+        super().__init__(problem + advice)
+        self.neutral = problem + elsewhere
+        """The message without commands and their options."""
+        self._parts = problem, advice, elsewhere
+
+    def within(self, place: str) -> "FileError":
+        """The same, of a place."""
+        problem, advice, elsewhere = self._parts
+        return FileError(f"{place}: {problem}", advice, elsewhere=elsewhere)
+
 
 class UnitError(ValueError):
     """A unit of a file holds no text to translate, or can't hold its translation. The others can."""

@@ -69,7 +69,9 @@ def _segments(source: str, is_wanted: Callable[[str | None, int, str], bool]) ->
     except json.JSONDecodeError as error:
         raise FileError(
             f"no JSON: {error.msg} at line {error.lineno}, column {error.colno}. If each line is a JSON "
-            "object, `--format jsonl` says so"
+            "object, ",
+            "`--format jsonl` says so",
+            elsewhere="a name that ends in .jsonl says so",
         ) from None
     except RecursionError:
         raise FileError("JSON that is nested too deep to be read") from None

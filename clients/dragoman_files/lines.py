@@ -79,8 +79,9 @@ def raw_lines(source: Input, codec: Codec | None) -> Iterator[bytes]:
             yield decoded.encode()
     except UnicodeError as error:
         raise FileError(
-            f"{source.name} is not in {codec.name}, after line {number}: {error}; --encoding says which "
-            "encoding it is in"
+            f"{source.name} is not in {codec.name}, after line {number}: {error}",
+            "; --encoding says which encoding it is in",
+            elsewhere="; save it as text in UTF-8",
         ) from None
     finally:
         # So that what it reads from stays open.
@@ -291,7 +292,7 @@ def json_lines(name: FormatName, options: FormatOptions) -> Format:
     keys = options.keys or ("text",)
     if len(keys) > 1 or keys[0] in _RESULTS:
         raise FileError(
-            f"the text of JSON lines is under one key, and none of {', '.join(_RESULTS)}; "
-            f"--key gave {', '.join(keys)}"
+            f"the text of JSON lines is under one key, and none of {', '.join(_RESULTS)}; given were "
+            f"{', '.join(keys)}"
         )
     return lines_format(name, JsonLines(keys[0], join=bool(options.join_lines)), options)

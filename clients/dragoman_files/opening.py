@@ -119,7 +119,7 @@ _KINDS = {f".{suffix}": kind for kind, suffixes in _REFUSED.items() for suffix i
 _APART = 'write its texts into a file of their own, one a line, or into JSON lines, each with a "text"'
 _ADVICE = {
     "a document": "save it as .docx or .odt, or as plain text in UTF-8, a paragraph a line",
-    "an archive": "unpack it; of compressed files only `.gz` is read",
+    "an archive": "unpack it; of compressed files only .gz is read",
     "subtitles": "save them as .srt or .vtt",
     "a catalogue of messages": "convert it to .po or .xliff",
     "structured data": "convert it to .json",
@@ -154,7 +154,8 @@ def input_format(path: PurePath, name: FormatName | None) -> FormatName:
         raise FileError(
             f"{path} {known if kind else f'ends in {suffix[:40]!r}, of which no format is known'}, and "
             f"translating it line by line {'would' if kind else 'might'} break it: "
-            f"{_ADVICE.get(kind or '', _APART)}. `--format text` takes every line for a text all the same"
+            f"{_ADVICE.get(kind or '', _APART)}",
+            ". `--format text` takes every line for a text all the same",
         )
     return _format_of(path, name)
 
@@ -169,7 +170,8 @@ def output_format(path: PurePath, name: FormatName | None) -> FormatName:
     if name is None and (kind := _KINDS.get(_suffix(path))) is not None:
         raise FileError(
             f"{path} is by its name {kind}, of a format that is not written: name it as what it will be, "
-            f"such as {path.with_suffix('.txt').name}. `--format text` writes lines of text under any name"
+            f"such as {path.with_suffix('.txt').name}",
+            ". `--format text` writes lines of text under any name",
         )
     return _format_of(path, name)
 
@@ -195,9 +197,13 @@ def open_format(name: FormatName, options: FormatOptions) -> Format:
     if name not in _FORMATS:
         raise FileError(f"there is no format {name[:80]!r}; there are {', '.join(_FORMATS)}")
     if options.columns and name not in ("csv", "tsv"):
-        raise FileError(f"--column is of tables (csv, tsv), and this is {name}")
+        raise _misplaced("--column", "columns", f"of tables (csv, tsv), and this is {name}")
     if options.keys and name not in ("jsonl", "json", "yaml"):
-        raise FileError(f"--key is of JSON (json, jsonl) and YAML, and this is {name}")
+        raise _misplaced("--key", "keys", f"of JSON (json, jsonl) and YAML, and this is {name}")
     if options.encoding is not None and name in PACKAGED:
-        raise FileError(f"--encoding is of text, and a .{name} says itself what it is in")
+        raise _misplaced("--encoding", "encoding", f"of text, and a .{name} says itself what it is in")
     return _FORMATS[name][1](name, options.of(name))
+
+
+def _misplaced(option: str, field: str, scope: str) -> FileError:
+    return FileError("", f"{option} is {scope}", elsewhere=f"{field} is {scope}")

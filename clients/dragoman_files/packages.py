@@ -251,7 +251,7 @@ def package_format(name: FormatName, options: FormatOptions) -> Format:
                 text = part.prepare(text, reading)
                 of_part = counted(part.segments(text, reading), reading)
             except FileError as error:
-                raise FileError(f"{place}: {error}") from error
+                raise error.within(place) from error
             segments += [
                 replace(segment, start=segment.start + start, end=segment.end + start) for segment in of_part
             ]
@@ -316,7 +316,7 @@ def _contents(
             for part_name, part in parts.items():
                 yield part_name, part, archive.read(part_name)
     except FileError as error:
-        raise FileError(f"{name} can't be read as .{format_name}: {error}") from None
+        raise error.within(f"{name} can't be read as .{format_name}") from None
     except _BROKEN as error:
         raise FileError(
             f"{name} can't be read as .{format_name}, which is a zip file: {error}. Where it has "

@@ -39,7 +39,11 @@ def srt_segments(source: str, reading: Reading) -> Iterator[Segment]:
 def vtt_segments(source: str, reading: Reading) -> Iterator[Segment]:
     """The texts of WebVTT. Raises FileError for a file that does not begin as such."""
     if not re.match(r"WEBVTT(?=[ \t\r\n]|\Z)", source):
-        raise FileError('WebVTT begins with a line "WEBVTT", and this does not; `--format srt` takes SubRip')
+        raise FileError(
+            'WebVTT begins with a line "WEBVTT", and this does not',
+            "; `--format srt` takes SubRip",
+            elsewhere="; a name that ends in .srt takes SubRip",
+        )
     return _segments(source, reading, unescape, lambda text: html.escape(text, quote=False), header=True)
 
 

@@ -40,9 +40,11 @@ def table_format(name: FormatName, options: FormatOptions) -> Format:
     Raises FileError where no column is named.
     """
     if not options.columns:
+        each = "for each column to translate: its name in the first row, or its number from 1"
         raise FileError(
-            "a table needs --column, once for each column to translate: its name in the first row, or its "
-            "number from 1"
+            "a table needs ",
+            f"--column, once {each}",
+            elsewhere=f"columns, one {each}",
         )
     return Format(name=name, noun="cells", units=_Table(name, options).units, checks_encoding=False)
 
@@ -68,9 +70,7 @@ class _Table:
         for row in self._rows(source, codec, delimiter):
             width = width or len(row.cells)
         if max(columns) >= width:
-            raise FileError(
-                f"{source.name} has {width} columns, and --column asks for number {max(columns) + 1}"
-            )
+            raise FileError(f"{source.name} has {width} columns, and there is no number {max(columns) + 1}")
         rows = self._rows(source, codec, delimiter)
         return (transcoded(unit, codec) for unit in self._cells(rows, source, delimiter, columns, has_header))
 
@@ -105,7 +105,9 @@ class _Table:
                 except UnicodeDecodeError as error:
                     raise FileError(
                         f"{source.name} is not in UTF-8: byte {error.start} of line {number} is "
-                        f"0x{raw[error.start]:02x}; `--encoding` says which encoding it is in"
+                        f"0x{raw[error.start]:02x}",
+                        "; `--encoding` says which encoding it is in",
+                        elsewhere="; save it as text in UTF-8",
                     ) from None
                 taken.append(line)
                 yield line.removeprefix("\ufeff") if number == 1 else line

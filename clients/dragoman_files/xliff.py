@@ -108,10 +108,12 @@ def prepare(source: str, reading: Reading) -> str:
         for name, wanted in zip(names, (reading.source_language, reading.target_language), strict=True):
             stated = event.attribute(name)
             if stated and wanted and primary_language(stated) != primary_language(wanted):
-                option = "--from" if name == names[0] else "--to"
+                option, field = ("--from", "source") if name == names[0] else ("--to", "target")
+                said = f"says {wanted!r}: say {{}} {stated[:40]}, or change the file"
                 raise FileError(
-                    f"its {name} is {stated[:40]!r}, and {option} says {wanted!r}: say {option} "
-                    f"{stated[:40]}, or change the file"
+                    f"its {name} is {stated[:40]!r}, and ",
+                    f"{option} {said.format(option)}",
+                    elsewhere=f"{field} {said.format(field)}",
                 )
         if reading.target_language and not event.attribute(names[1]):
             tag = _without_attribute(source[event.start : event.end], names[1])

@@ -54,7 +54,7 @@ def test_a_name_that_says_nothing_is_of_text(run, tmp_path, name):
         ("a.ott", r"a document.*save it as \.docx or \.odt, or as plain text in UTF-8"),
         ("a.PDF", r"a document.*plain text in UTF-8"),
         ("a.zip", r"an archive.*unpack"),
-        ("a.txt.xz", r"an archive.*only `\.gz`"),
+        ("a.txt.xz", r"an archive.*only \.gz is read"),
         ("a.ass", r"subtitles.*\.srt or \.vtt"),
         ("a.rst", r"markup.*JSON lines"),
         ("a.mdx", r"markup"),
@@ -105,7 +105,7 @@ def test_whoever_insists_has_every_line_translated(run, tmp_path):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (zipped(), r"a zip file, as `\.docx`"),
+        (zipped(), r"a zip file, as \.docx.*`--format docx`"),
         (b"%PDF-1.7\n", "a PDF"),
         ("Grüße\n".encode("utf-16"), r"text in UTF-16.*`iconv -f UTF-16 -t UTF-8 .*in\.txt"),
         ("Grüße\n".encode("utf-32"), r"text in UTF-32"),

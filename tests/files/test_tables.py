@@ -65,7 +65,7 @@ def test_rows_of_another_width_fail_and_stay(run, tmp_path):
         ("in.csv", "a,b\nc,d\n", (), r"needs --column"),
         ("in.csv", "a,b\nc,d\n", ("x",), r"has no column 'x': its first line is 'a,b'"),
         ("in.csv", "a,b\nc,d\n", ("1" * 5_000,), r"has no column .1{5000}.: its first line is .a,b."),
-        ("in.csv", "a,b\nc,d\n", ("3",), r"has 2 columns, and --column asks for number 3"),
+        ("in.csv", "a,b\nc,d\n", ("3",), r"has 2 columns, and there is no number 3"),
         ("in.csv", 'a,b\n1,ok\nc,"d\n' + "e,f\n" * 50, ("b",), r"no table from line 3 on"),
         ("in.csv", 'a,b\nc,"d" e\n', ("b",), r"no table from line 2 on"),
         ("in.txt", "a,b\n", ("b",), r"--column is of tables"),

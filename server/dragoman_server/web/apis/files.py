@@ -32,16 +32,6 @@ from dragoman_server.web.fields import Fields, UploadedFile, refusal
 MAX_UNPACKED_RATIO = 20
 """A document may unpack to so many times the bytes that a request may have."""
 
-_FIELDS = {"--column": "columns", "--key": "keys", "--from": "source", "--to": "target"}
-"""The names that a request has for options of the command line."""
-_RENAMED = re.compile(r"`--format (jsonl|srt)`")
-"""An option for what a file's name says here."""
-_ASIDE = re.compile(r" \(`--[^)]*\)")
-_SUFFIX = re.compile(r"`(\.\w+)`")
-_CLAUSE_END = re.compile(r"(?<=[.;:]) ")
-_ADVICE = re.compile(r"`|(?<!\S)--\w")
-"""What marks advice that only somebody at a command line can follow: a command, or an option."""
-
 
 def suffixes() -> list[str]:
     """The suffixes of files that are translated; `.gz` may stand behind all that are no zip."""
@@ -140,26 +130,13 @@ def open_file(
             reading.take(UNIT_BYTES)
             units.append(unit)
     except FileError as error:
-        raise refusal("file", _without_options(str(error), name)) from error
+        raise refusal("file", error.neutral) from error
     return FileTexts(
         name=name,
         units=units,
         is_markup=format_.text_format == "html",
         package=None if format_.package is None else format_.package(content),
     )
-
-
-def _without_options(message: str, name: str) -> str:
-    """An error about a file in the words of requests, and of people who know no command line."""
-    # A name may hold anything.
-    said = message.replace(name, "\0")
-    said = re.sub("|".join(_FIELDS), lambda option: _FIELDS[option[0]], said)
-    said = _RENAMED.sub(r"a name that ends in .\1", _ASIDE.sub("", said))
-    clauses = _CLAUSE_END.split(_SUFFIX.sub(r"\1", said))
-    said = " ".join(clause for clause in clauses if not _ADVICE.search(clause)).rstrip(".;:")
-    if "not in UTF-8" in said:
-        said += "; save it as text in UTF-8"
-    return said.replace("\0", name)
 
 
 def _unpacked(name: str, content: bytes, max_bytes: int) -> bytes:
