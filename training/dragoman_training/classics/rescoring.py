@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from dragoman_bundle.search import beam_search
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 from torch.nn import functional
@@ -17,7 +16,7 @@ from torch.nn import functional
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
 from dragoman_training.classics.smt.tuning import Candidates, Numbers, count_matches, tune
 from dragoman_training.data.batching import pad_ids
-from dragoman_training.decoding.translator import BATCH_ROWS, TorchStepper, Translator
+from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import Seq2Seq
 
 START = {"direct": 1.0, "reverse": 0.3, "language_model": 0.1, "tokens": 0.1}
@@ -91,37 +90,27 @@ class Members:
         decoding = replace(direct.recipe.decoding, beam_size=num_best)
         if length_penalty is not None:
             decoding = replace(decoding, length_penalty=length_penalty)
-        encoded = Translator(direct.model, source, target, decoding).encode(sources)
+        translator = Translator(direct.model, source, target, decoding)
+        encoded = translator.encode(sources)
         # Of a source that is cut the others, too, are asked of what is left: no translation saw the rest.
         kept = [[token for token in ids if token != source.eos_id] for ids in encoded]
         read = [
             text if len(whole) <= len(own) else source.decode_text(own)
             for text, whole, own in zip(sources, source.encode_ids(sources), kept, strict=True)
         ]
-        stepper = TorchStepper(
-            direct.model, source_pad_id=source.pad_id, bos_id=target.bos_id, eos_id=target.eos_id
-        )
-        lists: list[list[Listed]] = [[Listed("", np.zeros(len(FEATURES)))] for _ in sources]
-        filled = [number for number, ids in enumerate(encoded) if len(ids) > 1]
-        filled.sort(key=lambda number: len(encoded[number]))
-        size = max(1, BATCH_ROWS // num_best)
-        for start in range(0, len(filled), size):
-            numbers = filled[start : start + size]
-            found = beam_search(stepper, [encoded[number] for number in numbers], decoding)
-            # By number and text the log-probability, and tokens with the end.
-            own: dict[tuple[int, str], tuple[float, int]] = {}
-            for number, hypotheses in zip(numbers, found, strict=True):
-                lists[number] = []
-                for one in hypotheses:
-                    text = target.decode_text(one.tokens)
-                    own.setdefault((number, text), (one.log_probability, len(one.tokens) + 1))
-            others_2 = self._others([read[number] for number, _ in own], [text for _, text in own])
-            for (number, text), (direct_log, num_tokens), others in zip(
-                own, own.values(), others_2.T.tolist(), strict=True
-            ):
-                features_F = np.array([direct_log, *others, num_tokens], np.float64)
-                lists[number].append(Listed(text, features_F))
-        return lists
+        # By number and text the log-probability, and tokens with the end.
+        own: dict[tuple[int, str], tuple[float, int]] = {}
+        for number, hypotheses in enumerate(translator.search_lists(encoded)):
+            for one in hypotheses:
+                text = target.decode_text(one.tokens)
+                own.setdefault((number, text), (one.log_probability, len(one.tokens) + 1))
+        others_2 = self._others([read[number] for number, _ in own], [text for _, text in own])
+        lists: list[list[Listed]] = [[] for _ in sources]
+        for (number, text), (log, num_tokens), others in zip(
+            own, own.values(), others_2.T.tolist(), strict=True
+        ):
+            lists[number].append(Listed(text, np.array([log, *others, num_tokens], np.float64)))
+        return [found or [Listed("", np.zeros(len(FEATURES)))] for found in lists]
 
     def _others(self, sources: Sequence[str], texts: Sequence[str]) -> NDArray[np.float64]:
         """What the reverse and the language model say of each text, 0 where there is none. [2, texts]"""

@@ -53,20 +53,20 @@ class Translator:
         return [[*ids[:limit], self._source_tokenizer.eos_id] for ids in sources]
 
     def search(self, sources: Sequence[Sequence[int]]) -> list[Hypothesis]:
-        """The best hypothesis of each source, given as ids with eos; an empty one where there is no other id.
+        """The best hypothesis of each source, ids with eos; an empty one where there is no other id."""
+        return [found[0] if found else _NOTHING for found in self.search_lists(sources)]
 
-        A model makes up a sentence where it is given none.
-        """
+    def search_lists(self, sources: Sequence[Sequence[int]]) -> list[list[Hypothesis]]:
+        """All hypotheses of each source, the best first; none of eos alone: a model makes up a sentence."""
         filled = [number for number, source in enumerate(sources) if len(source) > 1]
         by_length = sorted(filled, key=lambda number: len(sources[number]))
-        found: dict[int, Hypothesis] = {}
+        found: dict[int, list[Hypothesis]] = {}
         size = max(1, BATCH_ROWS // self._decoding.beam_size)
         for start in range(0, len(by_length), size):
             numbers = by_length[start : start + size]
             results = beam_search(self._stepper, [sources[number] for number in numbers], self._decoding)
-            for number, hypotheses in zip(numbers, results, strict=True):
-                found[number] = hypotheses[0]
-        return [found.get(number, _NOTHING) for number in range(len(sources))]
+            found |= dict(zip(numbers, results, strict=True))
+        return [found.get(number, []) for number in range(len(sources))]
 
     def translate(self, sentences: Sequence[str]) -> list[str]:
         """The best translation of each sentence; of one that is too long, of its beginning."""
