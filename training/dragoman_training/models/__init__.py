@@ -1,5 +1,8 @@
 """The model families, each faithful to its paper, all under one interface."""
 
+from collections.abc import Callable
+from typing import Any
+
 from dragoman_training.models.bahdanau import Bahdanau, BahdanauConfig
 from dragoman_training.models.language_model import LanguageModel, LanguageModelConfig
 from dragoman_training.models.layers.embedding import VocabularyShape
@@ -43,20 +46,17 @@ __all__ = [
 ]
 
 
+_FAMILIES: dict[type[ModelConfig], Callable[[Any, VocabularyShape], Seq2Seq]] = {
+    PlainConfig: Plain,
+    LuongConfig: Luong,
+    BahdanauConfig: Bahdanau,
+    MultiHeadConfig: MultiHead,
+    StructuredConfig: Structured,
+    TransformerConfig: Transformer,
+    LanguageModelConfig: LanguageModel,
+}
+
+
 def build_model(config: ModelConfig, vocabulary: VocabularyShape) -> Seq2Seq:
     """A model of the config's family with fresh parameters."""
-    match config:
-        case PlainConfig():
-            return Plain(config, vocabulary)
-        case MultiHeadConfig():
-            return MultiHead(config, vocabulary)
-        case StructuredConfig():
-            return Structured(config, vocabulary)
-        case LuongConfig():
-            return Luong(config, vocabulary)
-        case BahdanauConfig():
-            return Bahdanau(config, vocabulary)
-        case TransformerConfig():
-            return Transformer(config, vocabulary)
-        case LanguageModelConfig():
-            return LanguageModel(config, vocabulary)
+    return _FAMILIES[type(config)](config, vocabulary)
