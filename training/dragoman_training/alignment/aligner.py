@@ -121,12 +121,11 @@ class Aligner:
         both = zip(forward or backward or [], backward or forward or [], strict=True)
         return [symmetrize(one, other, method) for one, other in both]
 
-    def beliefs(self, pairs: Sequence[WordPair]) -> list[Beliefs]:
-        """How far both directions believe in each link, up to 1, [source, target] for each sentence pair."""
-        return [beliefs for beliefs, _ in self.believed(pairs, "intersection")]
-
     def believed(self, pairs: Sequence[WordPair], method: Method) -> list[tuple[Beliefs, Matrix]]:
-        """The beliefs of each sentence pair, and with them its links, as `align` finds them."""
+        """How far both directions believe in each link, up to 1, and the links, as `align` finds them.
+
+        [source, target] for each sentence pair.
+        """
         bitext, source, target = number_pairs(pairs)
         there_L, forward_U = self.forward.posteriors(bitext, (source, target))
         back_L, backward_U = self.backward.posteriors(bitext.reversed(), (target, source))

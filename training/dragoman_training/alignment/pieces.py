@@ -117,7 +117,7 @@ def count_links(
                 "the model's direction"
             )
         keys, weights = [key_P], [count_P]
-        for (one, other), belief_IJ in zip(tokens, aligner.beliefs(words), strict=True):
+        for (one, other), (belief_IJ, _) in zip(tokens, aligner.believed(words, "forward"), strict=True):
             token_T, word_T = _words_of_tokens(one, aligner.rule.spans(one.text))
             token_U, word_U = _words_of_tokens(other, aligner.rule.spans(other.text))
             belief_TU = belief_IJ[np.ix_(word_T, word_U)]
