@@ -89,12 +89,7 @@ def both_looks(checkpoint: Checkpoint, folder: Path) -> tuple[np.ndarray, np.nda
     source = [*range(9, 18), tokenizer.eos_id]
     target = [*range(12, 19), tokenizer.eos_id]
     assert isinstance(checkpoint.model, Transformer)
-    (look_LHUT,) = look_through(
-        checkpoint.model,
-        [(source, target)],
-        pads=(tokenizer.pad_id, tokenizer.pad_id),
-        bos=tokenizer.bos_id,
-    )
+    (look_LHUT,) = look_through(checkpoint.model, (tokenizer, tokenizer), [(source, target)])
     stepper = open_stepper(folder, checkpoint)
     context = stepper.encode([source])
     first_SK, score_SK = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.float32)

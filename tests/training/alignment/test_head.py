@@ -41,7 +41,7 @@ def random_pairs(eos: int) -> list[tuple[list[int], list[int]]]:
 def looks(
     model: Transformer, tokenizer: Tokenizer, pairs: list[tuple[list[int], list[int]]]
 ) -> list[np.ndarray]:
-    return look_through(model, pairs, pads=(tokenizer.pad_id, tokenizer.pad_id), bos=tokenizer.bos_id)
+    return look_through(model, (tokenizer, tokenizer), pairs)
 
 
 @torch.inference_mode()
@@ -69,8 +69,7 @@ def test_the_head_that_has_all_links_agrees_wholly(
         }
         for look_LHUT, (_, target) in zip(looks(model, tokenizer, pairs), pairs, strict=True)
     ]
-    pads = (tokenizer.pad_id, tokenizer.pad_id)
-    found = agreements(model, pairs, links, pads=pads, bos=tokenizer.bos_id)
+    found = agreements(model, (tokenizer, tokenizer), pairs, links)
     assert len(found) == 1 + 2 * 2 * 3
     assert (found[0].head, found[0].of_input) == (None, False)
     best = max(found, key=lambda each: each.share)

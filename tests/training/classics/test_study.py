@@ -226,9 +226,7 @@ def test_a_transformers_alignment_head_is_drawn_of_the_token_it_is_of(
         said = [*found.tokens[number], tokenizer.eos_id]
         assert len(said) > 2
         source = [*tokenizer.encode_ids([SET.sources[number]])[0], tokenizer.eos_id]
-        (look_LHUT,) = look_through(
-            model, [(source, said)], pads=(tokenizer.pad_id,) * 2, bos=tokenizer.bos_id
-        )
+        (look_LHUT,) = look_through(model, (tokenizer, tokenizer), [(source, said)])
         # Which a token's weights are: of the step that predicts it, or of the one after, that reads it.
         rows = look_LHUT[head.layer, head.head, int(of_input) :]
         assert np.allclose(example.attention.weights_UT, rows, atol=1e-5)

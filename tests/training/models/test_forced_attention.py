@@ -32,9 +32,7 @@ def attentions(config: ModelConfig, numbers: list[int]) -> list[ForcedAttention]
     model = toy_model(config, tokenizer).eval()
     targets = [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_ids([TARGETS[n] for n in numbers])]
     sources = [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_ids([TARGETS[-1 - n] for n in numbers])]
-    found = attention_along(
-        model, sources, targets, pad_ids_of_sides=(tokenizer.pad_id,) * 2, bos_id=tokenizer.bos_id
-    )
+    found = attention_along(model, (tokenizer, tokenizer), sources, targets)
     for attention, source, target in zip(found, sources, targets, strict=True):
         assert attention.weights_UT.shape == (len(target), len(source))
     return found

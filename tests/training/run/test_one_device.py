@@ -175,8 +175,6 @@ def test_translating_keeps_to_its_device(family: str, tokenizer: Tokenizer) -> N
     translator = Translator(model, tokenizer, tokenizer, DECODING)
     assert len(translator.translate(CORPUS.sources)) == len(CORPUS)
     sources, targets = tokenizer.encode_ids(CORPUS.sources), tokenizer.encode_ids(CORPUS.targets)
-    looks = attention_along(
-        model, sources, targets, pad_ids_of_sides=(tokenizer.pad_id,) * 2, bos_id=tokenizer.bos_id
-    )
+    looks = attention_along(model, (tokenizer, tokenizer), sources, targets)
     shapes = [(len(target), len(source)) for source, target in zip(sources, targets, strict=True)]
     assert [look.weights_UT.shape for look in looks] == shapes

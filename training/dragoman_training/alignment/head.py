@@ -64,10 +64,9 @@ def choose_head(
     examined = [pairs[place] for place in evenly_spaced(len(pairs), NUM_EXAMINED)]
     mean, *heads = agreements(
         model,
+        (source, target),
         [([*from_, source.eos_id], [*to, target.eos_id]) for from_, to in examined],
         [likeliest_links(table, pair) for pair in examined],
-        pads=(source.pad_id, target.pad_id),
-        bos=target.bos_id,
     )
     best = max(mean, *heads, key=lambda each: each.share)
     of_mean = f"the last layer's mean {mean.share:.1%}"
@@ -96,11 +95,9 @@ def likeliest_links(table: TranslationTable, pair: Pair) -> TokenAlignment:
 
 def agreements(
     model: Transformer,
+    tokenizers: tuple[Tokenizer, Tokenizer],
     pairs: Sequence[Pair],
     links: Sequence[TokenAlignment],
-    *,
-    pads: tuple[int, int],
-    bos: int,
 ) -> list[ChosenHead]:
     """The agreement of the last layer's mean, then of every head, both ways; only pairs have their eos."""
     heads = [
@@ -112,7 +109,7 @@ def agreements(
     choices += [(head, of_input) for head in heads for of_input in (False, True)]
     hits = dict.fromkeys(choices, 0)
     for first in range(0, len(pairs), BATCH):
-        looks = look_through(model, pairs[first : first + BATCH], pads=pads, bos=bos)
+        looks = look_through(model, tokenizers, pairs[first : first + BATCH])
         for look_LHUT, own in zip(looks, links[first : first + BATCH], strict=True):
             for head, of_input in choices:
                 weights_UT = look_LHUT[-1].mean(axis=0) if head is None else look_LHUT[head.layer, head.head]
@@ -126,13 +123,13 @@ def agreements(
 
 
 def look_through(
-    model: Transformer, pairs: Sequence[Pair], *, pads: tuple[int, int], bos: int
+    model: Transformer, tokenizers: tuple[Tokenizer, Tokenizer], pairs: Sequence[Pair]
 ) -> list[NDArray[np.float32]]:
     """Where all layers and heads look while they predict the target, pair by pair: [L, H, U, T]."""
     sources, targets = zip(*pairs, strict=True)
     recorded = [_Weights(layer) for layer in model.decoder_layers]
     try:
-        attention_along(model, sources, targets, pad_ids_of_sides=pads, bos_id=bos)
+        attention_along(model, tokenizers, sources, targets)
     finally:
         for each in recorded:
             each.handle.remove()

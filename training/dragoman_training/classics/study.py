@@ -22,7 +22,7 @@ from dragoman_training.data.files import read_pairs
 from dragoman_training.data.training_corpus import TrainingCorpusError, read_training_corpus
 from dragoman_training.decoding.forced_attention import ForcedAttention, attention_along, has_attention
 from dragoman_training.decoding.translator import Translator
-from dragoman_training.models import BahdanauConfig, Luong, LuongConfig, Transformer
+from dragoman_training.models import Luong, Transformer
 from dragoman_training.recipe.settings import Recipe
 from dragoman_training.run.validation import bleu_tokenizer
 
@@ -204,16 +204,6 @@ class Centres:
     """Pieces of its source, the end included."""
     predicted: NDArray[np.float32]
     """Centre of the window."""
-    witness: str | None = None
-    """The model whose attention the predictions are compared with; None where the study has none."""
-    most_looked_at: NDArray[np.float32] | None = None
-    """The source position with the witness's largest weight, of every target piece."""
-
-    def at_words(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Where the witness looks and what is predicted, but of pieces for which it looks at the end."""
-        assert self.most_looked_at is not None
-        is_word = self.most_looked_at < self.source_length
-        return self.most_looked_at[is_word], self.predicted[is_word]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,8 +217,8 @@ class Findings:
     progress: dict[str, Any]
     """How far, and the validations on the way."""
     num_parameters: int
-    vocabularies: tuple[bytes, bytes]
-    """The source's tokenizer and the target's: perplexities are comparable where that is the same."""
+    target_vocabulary: bytes
+    """The target's tokenizer: perplexities are comparable where that is the same."""
     tokens: tuple[tuple[int, ...], ...]
     """Its translations of the test set, in its order, as ids without eos."""
     translations: tuple[str, ...]
@@ -293,7 +283,8 @@ def examine(
         tokens |= dict(zip(numbers, (hypothesis.tokens for hypothesis in hypotheses), strict=True))
         own = [number for number in numbers if number in test_set.own]
         if attends and own:
-            forced = _attention_along(checkpoint, [sources[n] for n in own], [tokens[n] for n in own])
+            said = [[*tokens[number], target.eos_id] for number in own]
+            forced = attention_along(model, (source, target), [sources[number] for number in own], said)
             attentions |= dict(zip(own, forced, strict=True))
         report(len(tokens))
     if head is not None and head.of_input:
@@ -310,27 +301,13 @@ def examine(
         recipe=checkpoint.recipe,
         progress=checkpoint.progress,
         num_parameters=sum(parameter.numel() for parameter in model.parameters()),
-        vocabularies=(source.model, target.model),
+        target_vocabulary=target.model,
         tokens=tuple(tokens[number] for number in range(len(sources))),
         translations=tuple(target.decode(tokens[number]).text for number in range(len(sources))),
         head=head,
         sharpness=sharpness_of(in_order) if attends else None,
         centres=centres_of(in_order) if isinstance(model, Luong) else None,
         examples=tuple(map(example, test_set.examples)) if attends else (),
-    )
-
-
-def _attention_along(
-    checkpoint: Checkpoint, sources: Sequence[Sequence[int]], tokens: Sequence[Sequence[int]]
-) -> list[ForcedAttention]:
-    """Where the model looks saying given translations and their ends; sources are ids with eos."""
-    target = checkpoint.target_tokenizer
-    return attention_along(
-        checkpoint.model,
-        sources,
-        [[*translation, target.eos_id] for translation in tokens],
-        pad_ids_of_sides=(checkpoint.source_tokenizer.pad_id, target.pad_id),
-        bos_id=target.bos_id,
     )
 
 
@@ -378,43 +355,3 @@ def centres_of(attentions: Sequence[ForcedAttention]) -> Centres | None:
         np.concatenate(column).astype(np.float32) for column in zip(*rows, strict=True)
     )
     return Centres(target_position=target, source_length=length, predicted=predicted)
-
-
-def find_witness(local_p: Findings, findings: Sequence[Findings], test_set: StudySet) -> Findings | None:
-    """The model that local-p's centres are compared with, as its own weights are its window's.
-
-    Of the recurrent models with one global attention and local-p's vocabularies, the best by BLEU.
-    """
-    fitting = [
-        finding
-        for finding in findings
-        if isinstance(config := finding.recipe.model, (BahdanauConfig, LuongConfig))
-        and (isinstance(config, BahdanauConfig) or config.attention == "global")
-        and finding.vocabularies == local_p.vocabularies
-    ]
-    return max(fitting, key=lambda finding: finding.bleu(test_set, test_set.own), default=None)
-
-
-def with_witness(
-    local_p: Findings, label: str, path: Path, test_set: StudySet, *, device: torch.device, report: Report
-) -> Findings:
-    """Local-p's findings, with where the model of that label and file looks along its translations.
-
-    Raises CheckpointError or OSError.
-    """
-    checkpoint = load_checkpoint(path)
-    checkpoint.model.to(device)
-    tokenizer = checkpoint.source_tokenizer
-    sources = [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_ids(test_set.sources)]
-    most = []
-    for start in range(0, len(test_set.own), BLOCK_SENTENCES):
-        numbers = test_set.own[start : start + BLOCK_SENTENCES]
-        own = [sources[n] for n in numbers], [local_p.tokens[n] for n in numbers]
-        most += [
-            attention.weights_UT[:-1].argmax(axis=1) + 1 for attention in _attention_along(checkpoint, *own)
-        ]
-        report(start + len(numbers))
-    assert local_p.centres is not None
-    most_looked_at = np.concatenate(most).astype(np.float32)
-    centres = dataclasses.replace(local_p.centres, witness=label, most_looked_at=most_looked_at)
-    return dataclasses.replace(local_p, centres=centres)

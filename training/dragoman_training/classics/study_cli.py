@@ -1,6 +1,5 @@
 """`dragoman study`: from trained checkpoints to the page that compares them."""
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -66,10 +65,8 @@ def study(
     from dragoman_training.classics.study import (
         cut_buckets,
         examine,
-        find_witness,
         labelled_checkpoints,
         read_study_set,
-        with_witness,
     )
     from dragoman_training.classics.study_page import write_page
     from dragoman_training.device import choose_device
@@ -85,20 +82,9 @@ def study(
             beam_size=beam_size,
             recipe_folder=recipe_folder,
             device=where,
-            report=_reporting(label, len(test_set.sources)),
+            report=progress_lines(len(test_set.sources), label, "sentences", partial(click.echo, err=True)),
         )
         for label, path in paths.items()
     ]
-    for index, finding in enumerate(findings):
-        if finding.centres and (witness := find_witness(finding, findings, test_set)):
-            label = witness.label
-            report = _reporting(f"{label} along {finding.label}", len(test_set.own))
-            findings[index] = with_witness(
-                finding, label, paths[label], test_set, device=where, report=report
-            )
     write_page(out, findings, test_set, cut_buckets(test_set))
     click.echo(f"Written to {out}; its figures are in {out.parent / 'figures'}.")
-
-
-def _reporting(label: str, num_sentences: int) -> Callable[[int], None]:
-    return progress_lines(num_sentences, label, "sentences", partial(click.echo, err=True))

@@ -29,8 +29,8 @@ In the pictures rows are target pieces, columns source pieces, black is a weight
 local-p put the middle of its window."""
 CENTRES = """\
 The middle of its window (Luong et al. 2015, equation 9), for every target piece but ends. Darker is more \
-pieces, on a logarithmic scale. The dotted line is where both positions are the same; on the left that is \
-what local-m would take. On the right is what another model looks at that says the same translations."""
+pieces, on a logarithmic scale. The dotted line is where both positions are the same, as local-m would take \
+them."""
 
 
 def write_page(
@@ -86,7 +86,7 @@ def write_page(
         sections += [
             "## What local-p predicts",
             CENTRES,
-            link("Predicted centre by target position, and by what another model looks at", "local-p.png"),
+            link("Predicted centre by target position", "local-p.png"),
         ]
     plot_training(findings, place("training.svg"))
     sections += [
@@ -122,7 +122,7 @@ def _training(findings: Sequence[Findings]) -> str:
         quality = [f"{best['bleu']:.1f}", show_perplexity(best["perplexity"])] if best else ["none", "none"]
         minutes = f"{progress['seconds'] / 60:.0f}"
         rows.append([code(finding.label), f"{len(validations)}", f"{progress['step']:,}", minutes, *quality])
-    is_same = len({finding.vocabularies[1] for finding in findings}) == 1
+    is_same = len({finding.target_vocabulary for finding in findings}) == 1
     comparable = "" if is_same else "\n\nPerplexities of different vocabularies are not comparable."
     header = ["model", "validations", "steps", "minutes", "best BLEU", "its perplexity"]
     return table(header, rows) + comparable
@@ -213,22 +213,16 @@ def _heat_map(axes: Axes, label: str, example: Example) -> None:
 
 
 def plot_centres(labelled: Sequence[tuple[str, Centres]], path: Path) -> None:
-    """Local-p's predicted centres against where the target stands and where the witness looks most."""
-    with drawn(path, (7.5, 3.6 * len(labelled))) as figure:
-        panels = figure.subplots(len(labelled), 2, squeeze=False)
-        for (left, right), (label, centres) in zip(panels, labelled, strict=True):
+    """Local-p's predicted centres against where the target stands, a panel a model."""
+    with drawn(path, (4.0 * len(labelled), 3.6)) as figure:
+        panels = figure.subplots(1, len(labelled), squeeze=False)[0]
+        for axes, (label, centres) in zip(panels, labelled, strict=True):
             longest = float(max(centres.target_position.max(), centres.source_length.max()))
             edges = np.arange(longest + 1)
-            panel = [(left, centres.target_position, centres.predicted, "position of the target piece")]
-            if centres.witness is None:
-                right.set_visible(False)
-            else:
-                name = f"source position that {centres.witness} looks at most"
-                panel.append((right, *centres.at_words(), name))
             bins = np.append(edges, longest + 1) - 0.5, edges
-            for axes, across, up, name in panel:
-                axes.hist2d(across, up, bins=bins, cmap=SHADES, norm="log", rasterized=True)
-                axes.plot([1, longest], [1, longest], linestyle=":", color="#0072B2", linewidth=1)
-                axes.set_xlabel(name)
-            left.set_ylabel("predicted centre")
-            left.set_title(label, fontsize=9, loc="left")
+            place, predicted = centres.target_position, centres.predicted
+            axes.hist2d(place, predicted, bins=bins, cmap=SHADES, norm="log", rasterized=True)
+            axes.plot([1, longest], [1, longest], linestyle=":", color="#0072B2", linewidth=1)
+            axes.set_xlabel("position of the target piece")
+            axes.set_ylabel("predicted centre")
+            axes.set_title(label, fontsize=9, loc="left")

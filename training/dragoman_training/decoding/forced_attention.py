@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -41,20 +42,19 @@ def has_attention(model: Seq2Seq) -> bool:
 
 def attention_along(
     model: Seq2Seq,
+    tokenizers: tuple[Tokenizer, Tokenizer],
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
-    *,
-    pad_ids_of_sides: tuple[int, int],
-    bos_id: int,
 ) -> list[ForcedAttention]:
     """The attention when the model says `targets` for `sources`; both are ids with eos."""
     device = next(model.parameters()).device
-    source_pad, target_pad = pad_ids_of_sides
+    source_tokenizer, target_tokenizer = tokenizers
+    bos = target_tokenizer.bos_id
     attentions = _force_tokens(
         model,
-        pad_ids(sources, source_pad).to(device),
+        pad_ids(sources, source_tokenizer.pad_id).to(device),
         torch.tensor([len(source) for source in sources], device=device),
-        pad_ids([[bos_id, *target[:-1]] for target in targets], target_pad).to(device),
+        pad_ids([[bos, *target[:-1]] for target in targets], target_tokenizer.pad_id).to(device),
     )
     return [
         ForcedAttention(
