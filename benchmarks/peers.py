@@ -51,7 +51,6 @@ class Peer:
     def __init__(self, process: subprocess.Popen[str], errors: IO[str]) -> None:
         self._process = process
         self._errors = errors
-        self.process_id = process.pid
 
     def ask(self, message: Mapping[str, object]) -> dict[str, Any]:
         """Sends a line and waits for the answer. Raises MeasurementError where the peer ended instead."""
@@ -74,8 +73,8 @@ class Peer:
 @contextmanager
 def running_peer(
     python: Path, script: Path, task: Mapping[str, object], environment: Mapping[str, str]
-) -> Iterator[tuple[Peer, dict[str, Any]]]:
-    """The peer and its answer to the task. Raises MeasurementError."""
+) -> Iterator[Peer]:
+    """The peer, which has answered its task. Raises MeasurementError."""
     with TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             [str(python), str(script)],
@@ -88,6 +87,7 @@ def running_peer(
         with process:
             peer = Peer(process, errors)
             try:
-                yield peer, peer.ask(task)
+                peer.ask(task)
+                yield peer
             finally:
                 process.kill()

@@ -1,15 +1,20 @@
-"""The systems in turns: their speed, their BLEU, and their ratios beside the aims."""
+"""How fast a whole file is translated: PyTorch, plain ONNX and the engine side by side."""
 
+import dataclasses
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
-from dragoman_bundle import open_bundle
+import torch
+from dragoman_bundle import Bundle, open_bundle
 from sacrebleu.metrics.bleu import BLEU
 
 from benchmarks.corpus import Corpus, read_corpus
+from benchmarks.engines import open_decoder, running_system
 from benchmarks.harness import (
     BUNDLE,
     DEFAULT_INPUT,
@@ -24,8 +29,9 @@ from benchmarks.harness import (
 )
 from benchmarks.measuring import MeasurementError, in_turns, ratio, say, summarize
 from benchmarks.report import Row, Table
-from benchmarks.scenarios.decode.systems import SYSTEMS, Case, Systems, Translated
-from dragoman_training.checkpoint import CheckpointError
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_training.checkpoint import CheckpointError, load_checkpoint
+from dragoman_training.decoding.translator import Translator
 
 WARMING_SENTENCES = 16
 AIMS: Sequence[tuple[str, str, float]] = (
@@ -35,6 +41,101 @@ AIMS: Sequence[tuple[str, str, float]] = (
     ("engine_fp16", "engine_fp32", 1.0),
 )
 """A system, one that it is compared with, and how much faster it is to be."""
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """How the engine runs as a system."""
+
+    precision: str
+    shortlist: bool = False
+    is_wide: bool = False
+    """Whether there is a single engine whose calls have all threads, and not one for each thread."""
+    is_continuous: bool = True
+
+
+SYSTEMS = {
+    "torch_batched": None,
+    "onnx_static": Graphs("fp32", is_wide=True, is_continuous=False),
+    "engine_fp32": Graphs("fp32"),
+    "engine_int8": Graphs("int8"),
+    "engine_int8_wide": Graphs("int8", is_wide=True),
+    "engine_int8_shortlist": Graphs("int8", shortlist=True),
+    "engine_fp16": Graphs("fp16"),
+}
+"""In the order of the table; `--help` says what each is. None: in PyTorch."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One system in one setting."""
+
+    system: str
+    beam: int
+    threads: int
+
+    def __str__(self) -> str:
+        return f"{self.system}, beam {self.beam}, threads {self.threads}"
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A file that was translated."""
+
+    seconds: float
+    lines: list[str]
+
+
+class Systems:
+    """Opens what each case needs, once."""
+
+    def __init__(self, bundle: Bundle, checkpoint: Path | None, device: str) -> None:
+        """`device`: where the engine runs. Raises CheckpointError for a checkpoint that is none."""
+        self._bundle = bundle
+        self._device = device
+        self._checkpoint = None if checkpoint is None else load_checkpoint(checkpoint)
+        self._decoders: dict[tuple[Graphs, int], OnnxDecoder] = {}
+
+    def open(self, case: Case) -> None:
+        """Opens the case's model. Raises MeasurementError where there is nothing to open."""
+        if (graphs := SYSTEMS[case.system]) is None:
+            if self._checkpoint is None:
+                raise MeasurementError("it needs a checkpoint of training: give --checkpoint")
+        elif graphs.is_wide and case.threads == 1 and graphs.is_continuous:
+            raise MeasurementError("with one thread it is the engine as ever")
+        elif graphs.precision == "fp16" and self._device == "cpu":
+            raise MeasurementError("it runs on a GPU: give --device cuda")
+        elif (graphs, case.threads) not in self._decoders:
+            self._decoders[graphs, case.threads] = open_decoder(
+                self._bundle,
+                precision=graphs.precision,
+                num_threads=case.threads if graphs.is_wide else 1,
+                shortlist=graphs.shortlist,
+                device=self._device,
+            )
+
+    def translate(self, case: Case, lines: Sequence[str]) -> Translated:
+        """Translates with an opened case, from text to text."""
+        if (graphs := SYSTEMS[case.system]) is not None:
+            with running_system(
+                self._bundle,
+                self._decoders[graphs, case.threads],
+                beam_size=case.beam,
+                threads=1 if graphs.is_wide else case.threads,
+                continuous=graphs.is_continuous,
+            ) as system:
+                started = time.perf_counter()
+                translations = system.translate(lines)
+                return Translated(time.perf_counter() - started, translations)
+        assert self._checkpoint is not None
+        torch.set_num_threads(case.threads)
+        checkpoint = self._checkpoint
+        decoding = dataclasses.replace(checkpoint.recipe.decoding, beam_size=case.beam)
+        tokenizers = checkpoint.source_tokenizer, checkpoint.target_tokenizer
+        translator = Translator(checkpoint.model, *tokenizers, decoding)
+        started = time.perf_counter()
+        translations = translator.translate(lines)
+        return Translated(time.perf_counter() - started, translations)
 
 
 @scenario(
