@@ -64,7 +64,6 @@ def scenario(*options: Decorator) -> Callable[[Callable[..., Found]], click.Comm
 
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def option(name: str, default: Any, help: str, *, to: str = "", type: Any = None) -> Decorator:

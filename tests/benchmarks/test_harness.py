@@ -46,7 +46,7 @@ def test_what_cannot_be_measured_is_said_in_one_line() -> None:
     assert refused.returncode == 2
     assert "none has 'nothing' in its name" in refused.stderr
     assert "No such command 'pollicy'" in python("pollicy").stderr
-    absent = python("segmentation", "--limit", "0")
+    absent = python("serve", "--limit", "0")
     assert "--limit" in absent.stderr
 
 

@@ -92,18 +92,6 @@ def test_serve_measures_both_modes_at_every_load(benchmark: Run, source: Path) -
     assert beside["mean_rows"] > alone["mean_rows"]
 
 
-def test_segmentation_counts_by_corpus_and_list(benchmark: Run, tmp_path: Path) -> None:
-    corpus = tmp_path / "data" / "tatoeba-de-en" / "train.de"
-    corpus.parent.mkdir(parents=True)
-    corpus.write_text("Er liebt mich.\nIch gehe!\nWer?\nOhne Punkt\n123.\n", encoding="utf-8")
-    (tmp_path / "de.txt").write_text("Am 3. Mai.\nEr kam. Sie ging.\n", encoding="utf-8")
-    ran = benchmark("segmentation", "--data", tmp_path / "data", "--lists", tmp_path, "--limit", 4, "--show")
-    row = next(row for row in ran.results["rows"] if row["language"] == "de")
-    assert 1 <= row["num_pairs"] <= 2
-    assert (row["num_missed"], row["num_listed"], row["num_wrong"]) == (0, 2, 1)
-    assert "Er kam. Sie ging." in ran.output
-
-
 def test_text_measures_what_comes_through(benchmark: Run, tmp_path: Path) -> None:
     hard = [
         {"text": "Hallo {name}!", "kind": "placeholder", "must": [["{name}"]]},
