@@ -87,27 +87,8 @@ __all__ = [
 
 __version__: str
 
-_MODULES = {
-    name: module
-    for module, names in {
-        "dragoman.async_client": "AsyncClient",
-        "dragoman.client": "Client",
-        "dragoman.errors": """
-            AuthenticationError CallCancelledError ClientClosedError DeadlineExceededError
-            DragomanError FieldViolation InvalidRequestError ModelNotFoundError OverloadedError
-            ServerError UnavailableError UnsupportedError
-        """,
-        "dragoman.model": "DecodingDefaults Glossary Model ModelReference Quality",
-        "dragoman.arguments": "ProtectedText",
-        "dragoman.settings": "LengthPolicy Priority Segmentation Settings TextFormat",
-        "dragoman.translation": """
-            AlignedTexts Alignment DetectedLanguage FinishReason Hypothesis LanguageCandidate
-            SentenceConfidence StreamResult Timings Translation TranslationWarning WarningKind
-        """,
-    }.items()
-    for name in names.split()
-}
-"""Where each name is. They are loaded when they are first asked for: the server imports the stubs alone, and
+_MODULES = ("model", "errors", "translation", "settings", "arguments", "client", "async_client")
+"""Where the names are. They are loaded when they are first asked for: the server imports the stubs alone, and
 the command has something to say to gRPC before that is loaded."""
 
 
@@ -117,9 +98,10 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("dragoman")
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_MODULES[name]), name)
+    modules = (import_module(f"dragoman.{module}") for module in _MODULES)
+    value: object = next(vars(module)[name] for module in modules if name in vars(module))
     globals()[name] = value
     return value
 
