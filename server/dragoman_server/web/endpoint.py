@@ -9,18 +9,18 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from dragoman_server.engine import DeadlineExpiredError
 from dragoman_server.service.call import TRACE_RESPONSE, log_if_internal, refusal_fields
 from dragoman_server.service.core import ServiceCore
-from dragoman_server.service.statuses import code_of
+from dragoman_server.service.statuses import code_of, status_of
 from dragoman_server.web.connections import CONNECTION
 from dragoman_server.web.events import EventStream
 from dragoman_server.web.exchange import ID_HEADER, ClientGoneError, Exchange
 from dragoman_server.web.metrics import HttpMetrics
-from dragoman_server.web.statuses import CLIENT_GONE, message_of
+from dragoman_server.web.statuses import CLIENT_GONE, http_status, message_of, retry_headers
 
 logger = logging.getLogger(__name__)
 
@@ -33,12 +33,22 @@ class Api:
 
     name: str
     """The API's name in the log."""
-    write_error: Callable[[Exception], Response]
-    """The answer that its clients expect."""
+    status: Callable[[Exception], int] = http_status
+    """The status of an error, as its clients read it."""
+    error_field: str = "error"
+    describe: Callable[[Exception], object] = message_of
+    """What stands there in the answer to a request that failed."""
     takes_token_in_body: bool = False
     """Whether a token may come in the body, which then is read before anybody knows whose it is."""
     is_open: bool = False
     """Whether nobody needs a token."""
+
+    def write_error(self, error: Exception) -> Response:
+        """The answer that its clients expect."""
+        status, headers = self.status(error), retry_headers(status_of(error))
+        if status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        return JSONResponse({self.error_field: self.describe(error)}, status, headers=headers)
 
 
 class Endpoint:

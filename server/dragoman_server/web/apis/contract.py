@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from google.protobuf import json_format
 from google.protobuf.message import Message
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.service.statuses import code_of, status_of
@@ -14,21 +14,23 @@ from dragoman_server.web.endpoint import Api
 from dragoman_server.web.events import EventStream, WriteEvent
 from dragoman_server.web.exchange import Exchange
 from dragoman_server.web.fields import refusal
-from dragoman_server.web.statuses import http_status, retry_headers
+from dragoman_server.web.statuses import http_status
 
 M = TypeVar("M", bound=Message)
 
 
-def write_error(error: Exception) -> Response:
-    """{"error": {"code", "status", "message", "details"}}, as Google's APIs write them (AIP-193)."""
-    status = http_status(error)
-    headers = retry_headers(status_of(error))
-    if status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    return JSONResponse({"error": describe_error(error)}, status, headers=headers)
+def describe_error(error: Exception) -> dict[str, object]:
+    """The JSON of an error, in an answer or in a stream's last event, as Google's APIs write it (AIP-193)."""
+    status = status_of(error)
+    return {
+        "code": http_status(error),
+        "status": code_of(error).name,
+        "message": status.message,
+        "details": json_format.MessageToDict(status).get("details", []),
+    }
 
 
-API = Api(name="v1", write_error=write_error)
+API = Api(name="v1", describe=describe_error)
 
 
 async def translate(exchange: Exchange) -> Response:
@@ -124,14 +126,3 @@ def _json(message: Message) -> str:
     return json_format.MessageToJson(
         message, indent=None, always_print_fields_with_no_presence=True, ensure_ascii=False
     )
-
-
-def describe_error(error: Exception) -> dict[str, object]:
-    """The JSON of an error, in an answer or in a stream's last event."""
-    status = status_of(error)
-    return {
-        "code": http_status(error),
-        "status": code_of(error).name,
-        "message": status.message,
-        "details": json_format.MessageToDict(status).get("details", []),
-    }

@@ -21,13 +21,12 @@ from dragoman_server.errors import (
 )
 from dragoman_server.glossaries import Glossary
 from dragoman_server.quoting import list_names, quote
-from dragoman_server.service.statuses import status_of
 from dragoman_server.web.apis.languages import knows_formality, language_name, targets_by_source
 from dragoman_server.web.apis.translating import translate_texts
 from dragoman_server.web.endpoint import Api
 from dragoman_server.web.exchange import Exchange
 from dragoman_server.web.fields import Fields, refusal
-from dragoman_server.web.statuses import http_status, message_of, retry_headers
+from dragoman_server.web.statuses import http_status
 
 MAX_TEXTS = 50
 """Most texts of a request, as DeepL has it."""
@@ -68,20 +67,18 @@ _ADVICE = frozenset(
 )
 
 
-def write_error(error: Exception) -> Response:
-    """An error as DeepL's clients read it."""
+def _status(error: Exception) -> int:
     status = http_status(error)
     if status == 401:
-        status = _FORBIDDEN
-    elif isinstance(error, ModelNotFoundError | UnsupportedError):
-        status = _BAD_REQUEST
-    elif isinstance(error, CallerLimitError) and error.limit == "characters-per-day":
-        # Its clients come again at once for 429, and don't for this.
-        status = _QUOTA_EXCEEDED
-    return JSONResponse({"message": message_of(error)}, status, headers=retry_headers(status_of(error)))
+        return _FORBIDDEN
+    if isinstance(error, ModelNotFoundError | UnsupportedError):
+        return _BAD_REQUEST
+    # Its clients come again at once for 429, and don't for this.
+    is_quota = isinstance(error, CallerLimitError) and error.limit == "characters-per-day"
+    return _QUOTA_EXCEEDED if is_quota else status
 
 
-API = Api(name="deepl", write_error=write_error, takes_token_in_body=True)
+API = Api(name="deepl", status=_status, error_field="message", takes_token_in_body=True)
 
 
 async def translate(exchange: Exchange) -> Response:

@@ -5,13 +5,12 @@ from collections.abc import Callable
 from starlette.responses import JSONResponse, Response
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.service.statuses import status_of
 from dragoman_server.web.apis.languages import all_languages, language_name, targets_by_source
 from dragoman_server.web.apis.translating import Answer, translate_texts
 from dragoman_server.web.endpoint import Api, Handle
 from dragoman_server.web.exchange import Exchange
 from dragoman_server.web.fields import Fields, refusal
-from dragoman_server.web.statuses import http_status, message_of, retry_headers
+from dragoman_server.web.statuses import http_status
 
 FORMATS = {"text": pb.TEXT_FORMAT_PLAIN, "html": pb.TEXT_FORMAT_HTML}
 FRONTEND_TIMEOUT_MILLISECONDS = 300
@@ -20,16 +19,13 @@ FRONTEND_TIMEOUT_MILLISECONDS = 300
 _STATUSES = {401: 403, 404: 400}
 
 
-def write_error(error: Exception) -> Response:
-    """An error as LibreTranslate's clients read it."""
+def _status(error: Exception) -> int:
     status = http_status(error)
-    return JSONResponse(
-        {"error": message_of(error)}, _STATUSES.get(status, status), headers=retry_headers(status_of(error))
-    )
+    return _STATUSES.get(status, status)
 
 
-API = Api(name="libretranslate", write_error=write_error, takes_token_in_body=True)
-OPEN_API = Api(name="libretranslate", write_error=write_error, is_open=True)
+API = Api(name="libretranslate", status=_status, takes_token_in_body=True)
+OPEN_API = Api(name="libretranslate", status=_status, is_open=True)
 
 
 async def translate(exchange: Exchange) -> Response:

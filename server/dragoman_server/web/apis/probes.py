@@ -7,22 +7,11 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from dragoman_server.quoting import quote
-from dragoman_server.service.statuses import status_of
 from dragoman_server.web.endpoint import Api, Handle
 from dragoman_server.web.exchange import Exchange
-from dragoman_server.web.statuses import http_status, message_of, retry_headers
 
-
-def write_error(error: Exception) -> Response:
-    """An error of what is no API."""
-    headers = retry_headers(status_of(error))
-    if http_status(error) == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    return JSONResponse({"error": message_of(error)}, http_status(error), headers=headers)
-
-
-API = Api(name="probe", write_error=write_error)
-OPEN_API = Api(name="probe", write_error=write_error, is_open=True)
+API = Api(name="probe")
+OPEN_API = Api(name="probe", is_open=True)
 
 
 async def healthz(exchange: Exchange) -> Response:
