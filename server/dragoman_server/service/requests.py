@@ -5,6 +5,7 @@ Owns the limits of what a caller may ask for and the names of the fields in viol
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dragoman_bundle import Bundle
 from dragoman_bundle.tags import FORMAL, INFORMAL
@@ -162,7 +163,7 @@ class RequestReader:
             for index, pair in enumerate(message.pairs):
                 violations += self._check_text(f"pairs[{index}].source", pair.source)
                 violations += self._check_text(f"pairs[{index}].target", pair.target)
-        _check_priority(message, violations)
+        violations += _unless_known("priority", message.priority, _PRIORITIES)
         _raise_if_any(violations)
         return tuple((pair.source, pair.target) for pair in message.pairs)
 
@@ -228,11 +229,7 @@ class RequestReader:
         decoding = model.bundle.manifest.decoding
 
         beam_size = options.beam_size if options.HasField("beam_size") else model.default_beam_size
-        max_beam_size = self._limits.max_beam_size
-        if not 1 <= beam_size <= max_beam_size:
-            violations.append(
-                _violation("options.beam_size", f"is {beam_size}; it must be from 1 to {max_beam_size}")
-            )
+        violations += _unless_within("options.beam_size", beam_size, self._limits.max_beam_size)
         num_hypotheses = options.num_hypotheses if options.HasField("num_hypotheses") else 1
         if not 1 <= num_hypotheses <= max(1, beam_size):
             description = f"is {num_hypotheses}; it must be from 1 to the beam size, {beam_size}"
@@ -245,27 +242,23 @@ class RequestReader:
             violations.append(_violation("options.length_penalty", description))
         max_output_tokens = options.max_output_tokens if options.HasField("max_output_tokens") else None
         limit = self._limits.max_output_tokens
-        if max_output_tokens is not None and not 1 <= max_output_tokens <= limit:
-            description = f"is {max_output_tokens}; it must be from 1 to {limit}"
-            violations.append(_violation("options.max_output_tokens", description))
+        if max_output_tokens is not None:
+            violations += _unless_within("options.max_output_tokens", max_output_tokens, limit)
         target_prefix = _read_target_prefix(
             options.target_prefix, model.bundle, max_output_tokens or limit, limit, violations
         )
-        if options.length_policy not in _LENGTH_POLICIES:
-            violations.append(
-                _violation("options.length_policy", f"is {options.length_policy}, which is not known")
-            )
-        source_tag = _FORMALITIES.get(options.formality)
-        if source_tag is None:
-            violations.append(_violation("options.formality", f"is {options.formality}, which is not known"))
-        elif source_tag and not model.knows(source_tag):
+        for field, value, known in (
+            ("options.length_policy", options.length_policy, _LENGTH_POLICIES),
+            ("options.formality", options.formality, _FORMALITIES),
+            ("segmentation", message.segmentation, _SEGMENTATIONS),
+            ("priority", message.priority, _PRIORITIES),
+            ("text_format", message.text_format, _TEXT_FORMATS),
+        ):
+            violations += _unless_known(field, value, known)
+        source_tag = _FORMALITIES.get(options.formality, "")
+        if source_tag and not model.knows(source_tag):
             description = f"is set, and {model.key} was not trained for it; leave it out"
             violations.append(_violation("options.formality", description))
-        if message.segmentation not in _SEGMENTATIONS:
-            violations.append(_violation("segmentation", f"is {message.segmentation}, which is not known"))
-        _check_priority(message, violations)
-        if message.text_format not in _TEXT_FORMATS:
-            violations.append(_violation("text_format", f"is {message.text_format}, which is not known"))
         manifest = model.bundle.manifest
         protection = read_protection(
             message.protection,
@@ -289,14 +282,17 @@ class RequestReader:
             max_text_tokens=self._limits.max_text_tokens,
             max_interactive_tokens=self._limits.max_interactive_tokens,
             text_format=_TEXT_FORMATS[message.text_format],
-            source_tag=source_tag or "",
+            source_tag=source_tag,
             protection=protection,
         )
 
 
-def _check_priority(message: AnyRequest, violations: list[Violation]) -> None:
-    if message.priority and message.priority not in _PRIORITIES:
-        violations.append(_violation("priority", f"is {message.priority}, which is not known"))
+def _unless_known(field: str, value: int, known: Mapping[Any, object]) -> list[Violation]:
+    return [_violation(field, f"is {value}, which is not known")] if value and value not in known else []
+
+
+def _unless_within(field: str, value: int, maximum: int) -> list[Violation]:
+    return [] if 1 <= value <= maximum else [_violation(field, f"is {value}; it must be from 1 to {maximum}")]
 
 
 def read_priority(message: AnyRequest) -> Priority:

@@ -60,16 +60,7 @@ def write_model(model: ServedModel) -> pb.Model:
         ),
         max_source_tokens=decoding.max_source_tokens,
         quality=[
-            pb.Quality(
-                test_set=quality.test_set,
-                metric=quality.metric,
-                score=quality.score,
-                signature=quality.signature,
-                precision=quality.precision,
-                beam_size=quality.beam_size,
-                shortlist=quality.shortlist,
-                length_penalty=quality.length_penalty,
-            )
+            pb.Quality(**{name: getattr(quality, name) for name in pb.Quality.DESCRIPTOR.fields_by_name})
             for quality in manifest.quality
         ],
         description=model.description,
