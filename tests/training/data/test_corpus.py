@@ -1,12 +1,14 @@
 """Sentence pairs from files, and what is said of files that can't be used."""
 
 import gzip
+import lzma
 from pathlib import Path
 
 import pytest
 
 from dragoman_training.data.corpus import Corpus, CorpusError
-from dragoman_training.data.files import read_corpus, read_lines
+from dragoman_training.data.files import Part, read_corpus, read_lines
+from dragoman_training.data.survey import survey
 from dragoman_training.recipe.data import DataConfig
 
 
@@ -56,10 +58,20 @@ def test_a_line_without_a_tab_is_named(tmp_path: Path) -> None:
         read_corpus(config(train_tsv=("a.tsv",)), "train", tmp_path)
 
 
-def test_a_truncated_gzip_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.gz").write_bytes(gzip.compress(b"eins\n" * 1000)[:40])
-    with pytest.raises(CorpusError, match=r"a\.gz: can't be read"):
-        list(read_lines(tmp_path / "a.gz"))
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.gz", gzip.compress(b"eins\n" * 1000)[:40]),
+        ("a.xz", lzma.compress(b"eins\n" * 1000)[:40]),
+        ("a.xz", b"eins\n" * 1000),
+    ],
+)
+def test_a_damaged_compressed_file_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    for read in (lambda: list(read_lines(path)), lambda: survey([Part(kind="target", paths=(path,))])):
+        with pytest.raises(CorpusError, match=rf"{name}: can't be read"):
+            read()
 
 
 def test_files_without_a_pair_are_refused(tmp_path: Path) -> None:

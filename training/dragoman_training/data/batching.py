@@ -4,7 +4,7 @@ Shapes: S sentences, T source positions, U target positions.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,7 +116,7 @@ class Pairs:
         self._sides = (source, target)
 
     def _sample(
-        self, fixed: TokenIds, texts: Sequence[str], sampler: SubwordSampler, generator: random.Random
+        self, fixed: TokenIds, texts: Iterable[str], sampler: SubwordSampler, generator: random.Random
     ) -> TokenIds:
         """Another segmentation of each text."""
         drawn = (sampler.sample(text, generator) for text in texts)

@@ -19,6 +19,8 @@ from dragoman_training.recipe.data import DataConfig
 BLOCK_LINES = 50_000
 """Lines that are read and tokenized together: some megabytes."""
 BOM = b"\xef\xbb\xbf"
+UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)
+"""What is raised where a file is not there or is damaged."""
 
 Kind = Literal["parallel", "tsv", "target"]
 
@@ -140,7 +142,7 @@ def read_blocks(part: Part) -> Iterator[TextBlock]:
                     lines=tuple(b"".join(lines) for lines in blocks),
                 )
                 number += len(blocks[0])
-        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        except UNREADABLE as error:
             raise CorpusError(f"{path}: can't be read: {error}") from error
 
 

@@ -6,11 +6,12 @@ Shapes: P pairs that are used, S texts.
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from dragoman_training.data.cache import CorpusCacheError
 from dragoman_training.data.corpus import Fingerprint
 from dragoman_training.data.pair_filter import DUPLICATES
-from dragoman_training.data.token_ids import Numbers, TokenIds, begins
+from dragoman_training.data.token_ids import TokenIds, begins
 from dragoman_training.data.tokenized_corpus import Share, TokenizedCorpus, first_of_equals
 from dragoman_training.data.tokenizing import TokenBlock
 
@@ -128,8 +129,10 @@ def open_corpus(folder: Path, weights: list[float]) -> TokenizedCorpus:
     if num_bytes:
         files = [
             MappedTexts(
-                map_array(folder / f"{side}-text.bytes", BYTE, length),
-                *_index(folder, f"{side}-text", num_pairs),
+                TokenIds(
+                    map_array(folder / f"{side}-text.bytes", BYTE, length),
+                    *_index(folder, f"{side}-text", num_pairs),
+                )
             )
             for side, length in zip(SIDES, num_bytes, strict=True)
         ]
@@ -223,21 +226,12 @@ def map_array(path: Path, dtype: np.dtype[Any], length: int) -> NDArray[Any]:
     return np.asarray(np.memmap(path, dtype, mode="r", shape=(length,)))
 
 
-class MappedTexts(Sequence[str]):
+@dataclass(frozen=True, eq=False)
+class MappedTexts:
     """Texts that stand in a file one behind the other."""
 
-    def __init__(self, bytes_: NDArray[np.uint8], begin_S: Numbers, length_S: Numbers) -> None:
-        self._bytes, self._begin_S, self._length_S = bytes_, begin_S, length_S
+    bytes_of: TokenIds
 
-    def __len__(self) -> int:
-        return len(self._begin_S)
-
-    @overload
-    def __getitem__(self, number: int) -> str: ...
-    @overload
-    def __getitem__(self, number: slice) -> list[str]: ...
-    def __getitem__(self, number: int | slice) -> str | list[str]:
-        if isinstance(number, slice):
-            return [self[index] for index in range(*number.indices(len(self)))]
-        begin = int(self._begin_S[number])
-        return self._bytes[begin : begin + int(self._length_S[number])].tobytes().decode()
+    def __iter__(self) -> Iterator[str]:
+        for number in range(len(self.bytes_of)):
+            yield self.bytes_of[number].tobytes().decode()

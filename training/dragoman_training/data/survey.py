@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import time
-import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -16,7 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman_training.data.corpus import Corpus, CorpusError, Fingerprint, checksums
-from dragoman_training.data.files import Part, TextBlock, open_file, pairs_of, read_blocks, unequal
+from dragoman_training.data.files import (
+    UNREADABLE,
+    Part,
+    TextBlock,
+    open_file,
+    pairs_of,
+    read_blocks,
+    unequal,
+)
 from dragoman_training.data.pair_filter import filtered
 from dragoman_training.recipe.data import FilterConfig
 
@@ -85,7 +92,7 @@ def _facts(path: Path, memory: Path | None) -> FileFacts:
                 digest.update(chunk)
                 num_lines += chunk.count(b"\n")
                 last = chunk[-1:]
-    except (OSError, EOFError, zlib.error) as error:
+    except UNREADABLE as error:
         raise CorpusError(f"{path}: can't be read: {error}") from error
     facts = FileFacts(stamp=stamp, num_lines=num_lines + (last != b"\n"), sha256=digest.hexdigest())
     check_unchanged({path: facts})

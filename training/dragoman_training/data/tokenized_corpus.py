@@ -3,7 +3,7 @@
 Shapes: P pairs that are used.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -44,7 +44,7 @@ class TokenizedCorpus:
 
     sides: tuple[TokenIds, TokenIds]
     """Sources and targets."""
-    texts: tuple[Sequence[str], Sequence[str]] | None
+    texts: tuple[Iterable[str], Iterable[str]] | None
     """Their texts, where they are to be segmented anew."""
     links: TokenIds | None = None
     """Which tokens come from which, as `link_blocks` has it, where that was asked for."""

@@ -409,15 +409,10 @@ class Trainer:
         if self._reporter:
             for change in changes:
                 self._reporter.warn(change)
+        todays = ("processes", "num_pairs", "left_out", "corpus", "valid_corpus", "precision", "device")
         self.progress = dataclasses.replace(
             saved,
-            processes=now.processes,
-            num_pairs=now.num_pairs,
-            left_out=now.left_out,
-            corpus=now.corpus,
-            valid_corpus=now.valid_corpus,
-            precision=now.precision,
-            device=now.device,
+            **{name: getattr(now, name) for name in todays},
             changed=saved.changed or bool(changes),
         )
         self._average.num_updates = self.progress.step
