@@ -6,7 +6,6 @@ Owns their form. Must not know what the words and arrays mean.
 import json
 import os
 import shutil
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,7 +63,7 @@ def read_folder(
         )
     try:
         yield manifest
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{folder} is damaged ({error}): train the {kind} again") from error
 
 
@@ -106,6 +105,10 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Raises OSError, ValueError, EOFError and BadZipFile for what is damaged."""
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files}
+    """Raises ValueError for what is not there or damaged."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    # Of what is damaged, zipfile, zlib and NumPy raise a good many kinds of errors.
+    except Exception as error:
+        raise ValueError(f"{path.name} can't be read: {error}") from error
