@@ -51,6 +51,7 @@ class Peer:
     def __init__(self, process: subprocess.Popen[str], errors: IO[str]) -> None:
         self._process = process
         self._errors = errors
+        self.process_id = process.pid
 
     def ask(self, message: Mapping[str, object]) -> dict[str, Any]:
         """Sends a line and waits for the answer. Raises MeasurementError where the peer ended instead."""
@@ -73,8 +74,8 @@ class Peer:
 @contextmanager
 def running_peer(
     python: Path, script: Path, task: Mapping[str, object], environment: Mapping[str, str]
-) -> Iterator[Peer]:
-    """The peer, which has answered its task. Raises MeasurementError."""
+) -> Iterator[tuple[Peer, dict[str, Any]]]:
+    """The peer and its answer to the task. Raises MeasurementError."""
     with TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             [str(python), str(script)],
@@ -87,7 +88,6 @@ def running_peer(
         with process:
             peer = Peer(process, errors)
             try:
-                peer.ask(task)
-                yield peer
+                yield peer, peer.ask(task)
             finally:
                 process.kill()

@@ -1,9 +1,12 @@
-"""Run by the Python of the peers' environment: one system on one thread, which decodes.
+"""Run by the Python of the peers' environment: one system on one thread, which decodes or serves.
 
 The first line is the task; then a setting each time, answered with the seconds of the processor and of the
-clock, the words that came out, and the memory that is the process's alone. Knows nothing of ours.
+clock, the words that came out, and the memory that is the process's alone. A task that says "serve" is
+answered with a port, for as long as the process runs. Knows nothing of ours but the clients' messages, so
+that both servers bear the very same calls: one text each, all else in them is left unread.
 """
 
+import asyncio
 import json
 import sys
 import time
@@ -79,9 +82,8 @@ def open_ctranslate2(task: dict[str, Any], beam: int, batch: int) -> Translate:
 SYSTEMS = {"ctranslate2": open_ctranslate2, "marian": open_marian, "fxtranslate": open_fxtranslate}
 
 
-def main() -> None:
-    """Reads the task, and answers each setting until its input ends."""
-    task = json.loads(sys.stdin.readline())
+def decode(task: dict[str, Any]) -> None:
+    """Answers each setting until its input ends."""
     opened = cache(lambda beam, batch: SYSTEMS[task["system"]](task, beam, batch))
     print(json.dumps({}), flush=True)
     for line in sys.stdin:
@@ -95,6 +97,51 @@ def main() -> None:
         rollup = Path("/proc/self/smaps_rollup").read_text().splitlines()
         private = sum(int(entry.split()[1]) for entry in rollup if entry.startswith("Private_"))
         print(json.dumps({**used, "words": words, "mib": private / 1024}), flush=True)
+
+
+async def serve(task: dict[str, Any]) -> None:
+    """Serves over gRPC: what waits is translated at once, up to a batch."""
+    import grpc.aio
+
+    from dragoman.v1 import translation_pb2 as pb
+
+    translate = SYSTEMS[task["system"]](task, task["beam"], task["batch"])
+    waiting: asyncio.Queue[tuple[str, asyncio.Future[str]]] = asyncio.Queue()
+
+    async def answer(request: pb.TranslateRequest, context: object) -> pb.TranslateResponse:
+        found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        waiting.put_nowait((request.texts[0], found))
+        return pb.TranslateResponse(translations=[pb.Translation(text=await found)])
+
+    server = grpc.aio.server()
+    handler = grpc.unary_unary_rpc_method_handler(
+        answer,
+        request_deserializer=pb.TranslateRequest.FromString,
+        response_serializer=pb.TranslateResponse.SerializeToString,
+    )
+    name = pb.DESCRIPTOR.services_by_name["TranslationService"].full_name
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, {"Translate": handler}),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    print(json.dumps({"port": port}), flush=True)
+    while True:
+        batch = [await waiting.get()]
+        while len(batch) < task["batch"] and not waiting.empty():
+            batch.append(waiting.get_nowait())
+        results = await asyncio.to_thread(translate, [text for text, _ in batch])
+        for (_, found), result in zip(batch, results, strict=True):
+            # Whoever has given up has cancelled it.
+            if not found.done():
+                found.set_result(result)
+
+
+def main() -> None:
+    """Reads the task as a line of JSON."""
+    task = json.loads(sys.stdin.readline())
+    if "serve" in task:
+        asyncio.run(serve(task))
+    else:
+        decode(task)
 
 
 if __name__ == "__main__":
