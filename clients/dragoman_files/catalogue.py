@@ -4,6 +4,7 @@ polib reads, checks, wraps and escapes. What it would write anew, such as header
 stays as it is: the lines of a translation alone are replaced.
 """
 
+import functools
 import gettext
 import re
 from collections.abc import Iterator
@@ -12,46 +13,22 @@ from typing import TYPE_CHECKING
 
 from dragoman_files.document import Segment
 from dragoman_files.format import TEXT_BYTES, FileError, Reading
-from dragoman_files.texts import has_letters
+from dragoman_files.texts import has_letters, read_table
 
-# The plural forms of languages are CLDR's as Babel 2.19 writes them (babel.messages.plurals, BSD licence), of
-# the languages that GNU gettext or ISO 639-1 names, without the form for whole millions, which gettext's own
-# table has not.
-_SLAVIC = "n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 && (n%100<12 || n%100>14) ? 1 : 2"
-_FORMS = (
-    (1, "0", "bm bo dz id ig ii ja jv ko lo ms my sg su th to vi wo yo yue zh"),
-    (2, "(n > 1)", "ak am as bn fa ff fr gu hi hy kn ln mg pa pt si ti wa zu"),
-    (3, _SLAVIC, "be bs hr ru sr uk"),
-    (3, "(n==1 ? 0 : n>=2 && n<=4 ? 1 : 2)", "cs sk"),
-    (3, "(n==1 ? 0 : n%10>=2 && n%10<=4 && (n%100<12 || n%100>14) ? 1 : 2)", "pl"),
-    (3, "(n==1 ? 0 : n==0 || n!=1 && n%100>=1 && n%100<=19 ? 1 : 2)", "ro mo"),
-    (
-        3,
-        "(n%10==1 && (n%100<11 || n%100>19) ? 0 : n%10>=2 && n%10<=9 && (n%100<11 || n%100>19) ? 1 : 2)",
-        "lt",
-    ),
-    (3, "(n%10==0 || n%100>=11 && n%100<=19 ? 0 : n%10==1 && n%100!=11 ? 1 : 2)", "lv"),
-    (3, "(n==1 ? 0 : n==2 ? 1 : 2)", "he iu se"),
-    (2, "(n%10!=1 || n%100==11)", "is mk"),
-    (4, "(n%100==1 ? 0 : n%100==2 ? 1 : n%100==3 || n%100==4 ? 2 : 3)", "sl dsb hsb"),
-    (4, "(n==1 || n==11 ? 0 : n==2 || n==12 ? 1 : n>=3 && n<=10 || n>=13 && n<=19 ? 2 : 3)", "gd"),
-    (
-        5,
-        "(n==1 ? 0 : n==2 ? 1 : n==0 || n%100>=3 && n%100<=10 ? 2 : n%100>=11 && n%100<=19 ? 3 : 4)",
-        "mt",
-    ),
-    (5, "(n==1 ? 0 : n==2 ? 1 : n>=3 && n<=6 ? 2 : n>=7 && n<=10 ? 3 : 4)", "ga"),
-    (6, "(n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n==3 ? 3 : n==6 ? 4 : 5)", "cy"),
-    (6, "(n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : n%100>=11 ? 4 : 5)", "ar"),
-)
-_BY_LANGUAGE = {
-    language: (count, rule) for count, rule, languages in _FORMS for language in languages.split()
-}
+
+@functools.cache
+def _plural_forms() -> dict[str, tuple[int, str]]:
+    return {
+        language: (int(count), rule)
+        for count, rules in read_table("plurals.toml").items()
+        for rule, languages in rules.items()
+        for language in languages.split()
+    }
 
 
 def plural_forms(language: str) -> tuple[int, str]:
     """The number of forms of a language, and which one a number takes; of an unknown one, those of most."""
-    return _BY_LANGUAGE.get(language, (2, "(n != 1)"))
+    return _plural_forms().get(language, (2, "(n != 1)"))
 
 
 if TYPE_CHECKING:

@@ -1,25 +1,34 @@
-"""Checks of a file's beginning: whether its lines are text in UTF-8, whatever its name says."""
+"""What the bytes of a file are: whether they are text, in which encoding, and how it is written again."""
 
 import codecs
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
 
-from dragoman_files.encodings import readings
-from dragoman_files.format import FileError
+from dragoman_files.format import FileError, UnitError
+from dragoman_files.texts import read_table
+
+_MARKS = {
+    "utf-8": codecs.BOM_UTF8,
+    "utf-32-le": codecs.BOM_UTF32_LE,
+    "utf-32-be": codecs.BOM_UTF32_BE,
+    "utf-16-le": codecs.BOM_UTF16_LE,
+    "utf-16-be": codecs.BOM_UTF16_BE,
+}
+"""Marks of byte order. That of UTF-32 begins as that of UTF-16, and comes first."""
+_LIKELY = [*(f"cp{number}" for number in range(1250, 1259)), "cp874", "koi8_r"]
+_LIKELY += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
+"""Encodings that files are in which are not in UTF-8."""
+_SAMPLE_LINES, _SHOWN_CHARACTERS, _NUM_SHOWN = 500, 60, 3
 
 STANDARD_INPUT = "standard input"
 """The name of what has none."""
 HEAD_BYTES = 1 << 20
 """How much of a file is looked at: text in another encoding has shown itself by then."""
 
-_MARKS = {
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}
-"""Marks of byte order. That of UTF-32 begins as that of UTF-16, and comes first."""
 _ZEROS: dict[tuple[bool, ...], str] = {
     (False, True, True, True): "UTF-32LE",
     (True, True, True, False): "UTF-32BE",
@@ -27,30 +36,6 @@ _ZEROS: dict[tuple[bool, ...], str] = {
     (True, False, True, False): "UTF-16BE",
 }
 """Encodings by which of a character's four bytes are mostly zero, in European text."""
-
-_ZIP = b"PK\x03\x04"
-_MAGIC = (
-    (
-        _ZIP,
-        "a zip file, as .docx, .odt, .xlsx and .epub are",
-    ),
-    (b"PK\x05\x06", "a zip file"),
-    (b"%PDF-", "a PDF"),
-    (b"{\\rtf", "a document in RTF"),
-    (b"\xd0\xcf\x11\xe0", "a document of an older Office"),
-    (b"\x1f\x8b", "compressed by gzip, which a name in `.gz` tells"),
-    (b"BZh", "compressed by bzip2"),
-    (b"\xfd7zXZ\x00", "compressed by xz"),
-    (b"\x28\xb5\x2f\xfd", "compressed by zstd"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
-    (b"Rar!\x1a\x07", "a RAR archive"),
-    (b"\x89PNG", "a picture"),
-    (b"\xff\xd8\xff", "a picture"),
-    (b"GIF8", "a picture"),
-    (b"SQLite format 3\x00", "a database"),
-    (b"PAR1", "a Parquet file"),
-)
-"""How files begin that are no text, and what they are."""
 
 _LOOKS = (
     (re.compile(rb"\s*<(\?xml|!doctype|html)\b", re.IGNORECASE), "XML or HTML", "html` or `xliff"),
@@ -61,6 +46,7 @@ _LOOKS = (
 )
 """How texts begin that lines make no sense of, what they are, and the formats that do."""
 
+_ZIP = b"PK\x03\x04"
 _SAVE = "; save it as text in UTF-8"
 _BY_FORCE = "`--format` with what it holds"
 
@@ -74,9 +60,9 @@ def check_is_text(head: bytes, name: str, declared: str | None = None) -> None:
     if encoding is not None and not re.match("utf.?(16|32)", declared or "", re.IGNORECASE):
         problem = f"{name} is text in {encoding}, not in UTF-8"
         raise FileError(problem, f"; {_way_out(encoding, name)}", elsewhere=_SAVE)
-    for magic, kind in _MAGIC:
-        if head.startswith(magic):
-            advice = ". `--format docx` reads it as one" if magic == _ZIP else ""
+    for kind, beginnings in read_table("names.toml")["magic"].items():
+        if head.startswith(tuple(beginning.encode("latin-1") for beginning in beginnings)):
+            advice = ". `--format docx` reads it as one" if head.startswith(_ZIP) else ""
             raise FileError(f"{name} is {kind}, not text; save what it holds as plain text in UTF-8", advice)
 
 
@@ -115,9 +101,9 @@ def check_looks_like_lines(head: bytes, name: str) -> None:
 
 
 def _wide_encoding(head: bytes) -> str | None:
-    for mark, encoding in _MARKS.items():
-        if head.startswith(mark):
-            return encoding
+    for encoding, mark in _MARKS.items():
+        if encoding != "utf-8" and head.startswith(mark):
+            return encoding[:6].upper()
     quads = len(head) // 4
     if not quads:
         return None
@@ -143,3 +129,80 @@ def _way_out(encoding: str, name: str) -> str:
         return f"`iconv -f {encoding} -t UTF-8 > converted.txt` converts it"
     converted = f"`iconv -f {encoding} -t UTF-8 {shlex.quote(name)} > converted.txt` converts it"
     return f"`--encoding {encoding}` reads and writes it as that, or {converted}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Codec:
+    """An encoding of text."""
+
+    name: str
+    """The codec's name in Python, with its byte order."""
+    mark: bytes
+    """The mark of byte order at the file's beginning; empty where it has none."""
+    errors: Literal["strict", "xmlcharrefreplace"] = "strict"
+    """The way to write a character that the encoding lacks: an error, or a reference of XML and HTML."""
+
+    def encode(self, text: str) -> bytes:
+        """Raises UnitError for a character that the encoding lacks."""
+        try:
+            return text.encode(self.name, self.errors)
+        except UnicodeEncodeError as error:
+            raise UnitError(
+                f"{text[error.start]!r} of the translation can't be written in {self.name}, which the file "
+                "is in: convert it to UTF-8 first"
+            ) from None
+
+
+def codec_of(encoding: str, head: bytes) -> Codec:
+    """The encoding of a file that begins like this, by its name. Raises FileError for a name that is none."""
+    try:
+        name = codecs.lookup(encoding).name.removesuffix("-sig").removesuffix("_sig")
+        b"".decode(name)
+        # No charmap holds these two, but every encoding of a family has its own way to write them.
+        "\n".encode(name)
+    except LookupError:
+        raise FileError(
+            f"there is no encoding {encoding[:80]!r}; there are utf-8, utf-16, windows-1252, gb18030 and more"
+        ) from None
+    for ordered, mark in _MARKS.items():
+        if head.startswith(mark) and name in (ordered, re.sub("-(le|be)$", "", ordered)):
+            return Codec(name=ordered, mark=mark)
+    # Without a mark: the byte order of Windows, whose files these are.
+    return Codec(name=f"{name}-le" if name in ("utf-16", "utf-32") else name, mark=b"")
+
+
+def decode(content: bytes, name: str, encoding: str | None, declared: str | None) -> tuple[str, Codec]:
+    """The text of a file, and the encoding that it is in: the one given, by a mark, declared, or UTF-8.
+
+    Raises FileError for an encoding that is not the file's.
+    """
+    if encoding is None and content.startswith(codecs.BOM_UTF8):
+        declared = "utf-8"
+    codec = codec_of(encoding or declared or "utf-8", content[:4])
+    try:
+        return content[len(codec.mark) :].decode(codec.name), codec
+    except UnicodeDecodeError as error:
+        number = content.count(b"\n", 0, len(codec.mark) + error.start) + 1
+        byte = content[len(codec.mark) + error.start]
+        raise FileError(
+            f"{name} is not in {codec.name.upper()}: byte {byte:#04x} of line {number} is none of it",
+            f". `--encoding` says which encoding it is in{readings(content, number)}",
+            elsewhere=_SAVE,
+        ) from None
+
+
+def readings(content: bytes, number: int) -> str:
+    """How a line, counted from 1, reads in encodings that the text may be in: for a person, who sees which is
+    right. Of short texts the likeliest is wrong in one of four.
+    """
+    # Only errors need it.
+    from charset_normalizer import from_bytes
+
+    lines = content.split(b"\n")
+    sample = b"\n".join(islice((line for line in lines if not line.isascii()), _SAMPLE_LINES))
+    found: dict[str, str] = {}
+    for match in from_bytes(sample, cp_isolation=_LIKELY):
+        read = " ".join(lines[number - 1].decode(match.encoding, "replace").split())
+        found.setdefault(read[:_SHOWN_CHARACTERS], match.encoding)
+    shown = [f"{encoding} {read!r}" for read, encoding in islice(found.items(), _NUM_SHOWN)]
+    return f". Line {number} reads in {', in '.join(shown)}" if shown else ""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
-from dragoman_files.encodings import Codec, decode
+from dragoman_files.content import Codec, decode
 from dragoman_files.format import (
     TEXT_BYTES,
     Details,

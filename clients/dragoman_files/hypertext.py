@@ -10,23 +10,10 @@ from functools import partial
 
 from dragoman_files.document import Segment
 from dragoman_files.format import ITEM_BYTES, Reading
-from dragoman_files.tags import Kind, Piece, Tagged, Value, encode_with, runs, values_outside
-from dragoman_files.texts import collapse, has_letters, primary_language, unescape
+from dragoman_files.tags import Kind, Piece, Value, block_segments, encode_with
+from dragoman_files.texts import ELEMENTS, has_letters, primary_language, unescape
 
-_WITHIN_SENTENCES = (
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark nobr picture q rp"
-    " rt ruby s samp small source span strike strong sub sup time tt u var wbr"
-)
-_INLINE = frozenset(_WITHIN_SENTENCES.split())
-"""Elements within a sentence; all others bound one."""
-VOID = frozenset(
-    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
-)
-"""Elements that have a start tag alone."""
-_NO_PROSE = "code kbd math noembed noframes pre samp script style template tt var xmp"
-_UNTRANSLATED = frozenset(_NO_PROSE.split())
-_SELF_CLOSING = frozenset(("dd", "dt", "li", "option", "p", "rp", "rt", "td", "th", "tr"))
-"""Elements that end where the next one of their kind begins."""
+_ELEMENTS = ELEMENTS["html"]
 _REFERENCE = re.compile(r"(&(?:#\w+|\w+);)")
 _DEPTHS = {"open": 1, "close": -1}
 """By how much a tag goes deeper."""
@@ -50,17 +37,7 @@ _RAW_TEXT = {
     name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in ("script", "style", "textarea")
 }
 """Elements whose content has no tags, and what ends it."""
-_OF_PEOPLE = (
-    "abbr alt aria-description aria-label aria-roledescription aria-valuetext label placeholder title"
-)
-_READ = frozenset(_OF_PEOPLE.split())
-"""Attributes that people read or hear."""
-_MAY_BE_READ = re.compile("|".join((*_READ, "value", "content")), re.IGNORECASE)
-_BUTTONS = frozenset(("button", "reset", "submit"))
-_DESCRIPTIONS = frozenset(
-    ("description", "og:title", "og:description", "og:image:alt", "twitter:title", "twitter:description")
-)
-"""What `meta` says for people."""
+_MAY_BE_READ = re.compile("|".join(("value", "content", *_ELEMENTS["read"])), re.IGNORECASE)
 _ROOT = re.compile(r"<html\b[^<>]*>", re.IGNORECASE)
 LANGUAGE = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["']?)([\w-]+)""", re.IGNORECASE)
 _DECLARED = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
@@ -88,33 +65,9 @@ def renamed(reading: Reading, stated: str = "") -> Callable[[re.Match[str]], str
 
 def segments(source: str, reading: Reading) -> Iterator[Segment]:
     """The texts of a page or of a part of one."""
+    encode = encode_with(partial(html.escape, quote=False))
     for pieces in _blocks(source, reading):
-        found = list(runs(source, pieces, reading))
-        yield from (of_value(source, value) for value in values_outside(pieces, found))
-        for run in found:
-            tagged = Tagged(source, run, _encode)
-            yield Segment(
-                start=run.start,
-                end=run.end,
-                text=collapse(tagged.html),
-                readable=run.text,
-                write=tagged.write,
-            )
-
-
-def of_value(source: str, value: Value) -> Segment:
-    """A text within markup that is in no text itself."""
-    text = value.decode(source[value.start : value.end])
-    return Segment(
-        start=value.start,
-        end=value.end,
-        text=html.escape(text, quote=False),
-        readable=text,
-        write=lambda translation: value.encode(unescape(translation)),
-    )
-
-
-_encode = encode_with(partial(html.escape, quote=False))
+        yield from block_segments(source, pieces, reading, encode)
 
 
 def _in_quotes(around: str, text: str) -> str:
@@ -159,6 +112,21 @@ def _joined(block: list[Piece]) -> Iterator[Piece]:
         yield Piece(start=pieces[0].start, end=pieces[-1].end, kind="word" if is_whole else "markup")
 
 
+def values_read(tag: str, source: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where the texts that people read or hear stand in a tag's attributes."""
+    if start < 0 or not _MAY_BE_READ.search(source, start, end):
+        return
+    found = list(_ATTRIBUTE.finditer(source, start, end))
+    stated = {match[1].lower(): (match[2] or match[3] or match[4] or "").lower() for match in found}
+    kinds = {f"{tag}.{stated.get(name)}" for name in ("type", "name", "property")}
+    is_known = not kinds.isdisjoint(_ELEMENTS["read"])
+    for match in found:
+        name, rank = match[1].lower(), match.lastindex or 1
+        is_read = name in _ELEMENTS["read"] or (is_known and name in ("value", "content"))
+        if is_read and rank > 1 and has_letters(match[rank]):
+            yield match.span(rank)
+
+
 class _Page:
     """Tells apart tags, and the texts that people read."""
 
@@ -192,9 +160,9 @@ class _Page:
                     self._close(tag)
                 yield mark
                 continue
-            if token["start"] and not token["empty"] and tag not in VOID:
+            if token["start"] and not token["empty"] and tag not in _ELEMENTS["void"]:
                 kind = "open"
-                if tag in _SELF_CLOSING and self._open and self._open[-1][0] == tag:
+                if tag in _ELEMENTS["self_closing"] and self._open and self._open[-1][0] == tag:
                     self._close(tag)
                 self._open.append((tag, self._is_translated(tag, token["attributes"])))
                 self._open_names[tag] += 1
@@ -213,7 +181,9 @@ class _Page:
             yield self._mark(position, len(source), "text")
 
     def _tag_mark(self, start: int, end: int, kind: Kind, tag: str) -> Piece:
-        return self._mark(start, end, kind if not tag or tag in _INLINE else "bound", tag, kind)
+        return self._mark(
+            start, end, kind if not tag or tag in _ELEMENTS["within_sentences"] else "bound", tag, kind
+        )
 
     def _mark(self, start: int, end: int, kind: Kind, tag: str = "", depth: str = "") -> Piece:
         if kind != "bound" and self._open and not self._open[-1][1]:
@@ -233,32 +203,14 @@ class _Page:
                 return wish == "yes"
             if "notranslate" in values.get("class", "").split():
                 return False
-        return tag not in _UNTRANSLATED and (not self._open or self._open[-1][1])
+        return tag not in _ELEMENTS["untranslated"] and (not self._open or self._open[-1][1])
 
     def _values(self, tag: str, token: re.Match[str]) -> Iterator[Value]:
         """The texts that people read in a start tag."""
-        attributes = token["attributes"] or ""
-        if not _MAY_BE_READ.search(attributes):
-            return
-        found = list(_ATTRIBUTE.finditer(attributes))
-        stated = {match[1].lower(): (match[2] or match[3] or match[4] or "").lower() for match in found}
-        is_button = tag == "input" and stated.get("type") in _BUTTONS
-        is_described = tag == "meta" and _DESCRIPTIONS.intersection(
-            (stated.get("name"), stated.get("property"))
-        )
-        for match in found:
-            name = match[1].lower()
-            is_read = name in _READ or (name == "value" and is_button) or (name == "content" and is_described)
-            if is_read and match.lastindex and match.lastindex > 1 and has_letters(match[match.lastindex]):
-                start, end = match.span(match.lastindex)
-                offset = token.start("attributes")
-                around = attributes[start - 1] if match.lastindex < 4 else ""
-                yield Value(
-                    start=start + offset,
-                    end=end + offset,
-                    decode=unescape,
-                    encode=partial(_in_quotes, around),
-                )
+        for start, end in values_read(tag, self._source, token.start("attributes"), token.end("attributes")):
+            around = self._source[start - 1]
+            encode = partial(_in_quotes, around if around in "\"'" else "")
+            yield Value(start=start, end=end, decode=unescape, encode=encode)
 
     def _close(self, tag: str) -> None:
         while True:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
-from dragoman_files.encodings import Codec, codec_of
+from dragoman_files.content import Codec, codec_of
 from dragoman_files.format import (
     Details,
     FileError,

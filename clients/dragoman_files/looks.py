@@ -11,32 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dragoman_files.format import Reading
-from dragoman_files.tags import Kind, Piece, Run, Tagged
-from dragoman_files.texts import has_letters
-from dragoman_files.xml_events import Event
-from dragoman_files.xml_texts import Grammar, Paragraph, text_pieces
+from dragoman_files.tags import Kind, Piece, Run
+from dragoman_files.texts import ELEMENTS, has_letters
+from dragoman_files.xml_texts import Event, Grammar, Paragraph, text_pieces
 
-_OF_RUNS = frozenset(("r", "t", "rPr", "lastRenderedPageBreak", "softHyphen"))
-_BETWEEN = frozenset(
-    (
-        *("proofErr", "bookmarkStart", "bookmarkEnd", "permStart", "permEnd"),
-        *("commentRangeStart", "commentRangeEnd"),
-    )
-)
-"""Elements between runs that bound no text."""
-_AROUND = frozenset(("hyperlink", "smartTag", "ins", "moveTo", "fldSimple", "sdt", "sdtContent"))
-"""Elements around runs within a sentence."""
-_EMPTY = frozenset(
-    (
-        *("footnoteReference", "endnoteReference", "commentReference", "footnoteRef", "endnoteRef"),
-        *("annotationRef", "drawing", "pict", "object", "AlternateContent", "sym", "del", "moveFrom"),
-        *("sdtPr", "fld", "rPh"),
-    )
-)
-"""Elements that a sentence is complete without."""
+_ELEMENTS = ELEMENTS["runs"]
+_AROUND, _UNSEEN = _ELEMENTS["around"], _ELEMENTS["unseen"]
 _RUN_TAG = re.compile(r"<((?:\w+:)?)r\b")
-_UNSEEN = frozenset(("lang", "altLang", "noProof", "dirty", "err", "smtClean"))
-"""Properties of a run that nobody sees: elements of Word's, attributes of PowerPoint's."""
 _SPACE = re.compile(r"\sxml:space\s*=\s*(\"[^\"]*\"|'[^']*')")
 _TEXT_TAG = re.compile(r"<((?:\w+:)?)t(?:\s[^<>]*)?>\Z")
 
@@ -92,7 +73,7 @@ def _wholes(source: str, paragraph: Paragraph) -> dict[int, int]:
                 # It does not end in the element that it begins in.
                 fields.clear()
             started = paragraph[first]
-            if started is not None and started.name in _EMPTY and before == num_paragraphs:
+            if started is not None and started.name in _ELEMENTS["empty"] and before == num_paragraphs:
                 found[first] = index
         elif event.kind == "text" and opened:
             started = paragraph[opened[-1][0]]
@@ -101,16 +82,16 @@ def _wholes(source: str, paragraph: Paragraph) -> dict[int, int]:
     return found
 
 
-def write_looks(source: str, run: Run, tagged: Tagged, translation: str) -> str:
-    """The translation of a text, in runs that look as its words did. Raises UnitError, as `Tagged.write`."""
+def write_looks(run: Run, translation: str) -> str:
+    """The translation of a text, in runs that look as its words did. Raises UnitError, as `Run.write`."""
     if all(piece.kind in ("text", "break", "glue") for piece in run.pieces):
-        return tagged.write(translation)
-    writer = _Writer(source, run)
-    for part in tagged.parts(translation):
-        if part.piece is None:
-            writer.write_text(part.text)
+        return run.write(translation)
+    writer = _Writer(run)
+    for part in run.parts(translation):
+        if isinstance(part, str):
+            writer.write_text(part)
         else:
-            writer.write_tag(part.piece)
+            writer.write_tag(part)
     return writer.finish()
 
 
@@ -168,13 +149,13 @@ class _Reader:
             self._around.pop()
         if event.kind == "text" and self._names[-1:] == ["t"] and not self._num_open["oMath"]:
             self._text(event)
-        elif in_properties or event.kind == "text" or event.name in _OF_RUNS:
+        elif in_properties or event.kind == "text" or event.name in _ELEMENTS["of_runs"]:
             last = self.pieces[-1] if self.pieces else None
             if last is not None and last.kind == "glue" and not last.name:
                 self.pieces[-1] = replace(last, end=event.end)
             else:
                 self.pieces.append(Piece(start=event.start, end=event.end, kind="glue"))
-        elif event.name in _BETWEEN:
+        elif event.name in _ELEMENTS["between"]:
             self.pieces.append(Piece(start=event.start, end=event.end, kind="glue", name=event.name))
         elif event.name in _AROUND and event.kind in ("start", "end"):
             self.close_look()
@@ -236,8 +217,7 @@ class _Reader:
 class _Writer:
     """Writes runs, one after the other."""
 
-    def __init__(self, source: str, run: Run) -> None:
-        self._source = source
+    def __init__(self, run: Run) -> None:
         self._run = run
         self._written: list[str] = []
         texts = [piece for piece in run.pieces if piece.kind == "text"]
@@ -250,7 +230,7 @@ class _Writer:
         prefix = _TEXT_TAG.search(self._last)
         assert prefix is not None, self._last
         self._closing = f"</{prefix[1]}t></{prefix[1]}r>"
-        tag = source[source.rfind("<", 0, run.start) : run.start]
+        tag = run.source[run.source.rfind("<", 0, run.start) : run.start]
         if self._look is not None and "xml:space" not in tag and not _is_drawn(tag):
             # White space at its ends would not be shown.
             self._look = ""
@@ -264,10 +244,9 @@ class _Writer:
         """The beginning or the end of an element."""
         if self._is_tag(piece):
             self._close()
-            raw = self._source[piece.start : piece.end]
-            self._written.append(raw if piece.output is None else piece.output)
+            self._written.append(self._run.written(piece))
         elif piece.kind == "break":
-            self.write_text(self._source[piece.start : piece.end])
+            self.write_text(self._run.raw(piece))
         if piece.kind == "open":
             self._looks.append(self._within.get(id(piece)) or self._looks[-1])
         elif piece.kind == "close":
@@ -275,11 +254,8 @@ class _Writer:
 
     def finish(self) -> str:
         """All that was written, then what stood between the runs and is none of them."""
-        between = "".join(
-            self._source[piece.start : piece.end]
-            for piece in self._run.pieces
-            if piece.kind == "glue" and piece.name
-        )
+        pieces = self._run.pieces
+        between = "".join(self._run.raw(piece) for piece in pieces if piece.kind == "glue" and piece.name)
         if between:
             self._close()
             self._written.append(between)

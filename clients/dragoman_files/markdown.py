@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from dragoman_files import hypertext
 from dragoman_files.document import Segment
 from dragoman_files.format import ITEM_BYTES, Reading, UnitError
-from dragoman_files.tags import Kind, Notations, Piece, Tagged, Value, encode_with, runs, values_outside
-from dragoman_files.texts import collapse, unescape
+from dragoman_files.tags import Kind, Notations, Piece, Run, Value, block_segments, encode_with
+from dragoman_files.texts import ELEMENTS, collapse, unescape
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -139,24 +139,19 @@ class _Markdown:
             number = bisect_right(begins, position) - 1
             return line_starts[number] + position - begins[number]
 
-        found = list(runs(content, pieces.pieces, reading))
-        for value in values_outside(pieces.pieces, found):
-            segment = hypertext.of_value(content, value)
-            yield replace(segment, start=in_source(value.start), end=in_source(value.end))
-        for run in found:
-            tagged = Tagged(content, run, partial(self._encode, is_cell=is_cell))
-            yield Segment(
-                start=in_source(run.start),
-                end=in_source(run.end),
-                text=collapse(tagged.html),
-                readable=collapse(run.text),
-                write=partial(self._written, tagged, content[run.start : run.end]),
+        encode = partial(self._encode, is_cell=is_cell)
+        for segment in block_segments(content, pieces.pieces, reading, encode, self._written):
+            yield replace(
+                segment,
+                start=in_source(segment.start),
+                end=in_source(segment.end),
+                readable=collapse(segment.readable or ""),
             )
 
-    def _written(self, tagged: Tagged, original: str, translation: str) -> str:
+    def _written(self, run: Run, translation: str) -> str:
         """Raises UnitError for a translation that would be read as other markup than its text is."""
-        written = tagged.write(translation).replace("\n", " ")
-        if self._markup(written) != self._markup(original):
+        written = run.write(translation).replace("\n", " ")
+        if self._markup(written) != self._markup(run.raw(run)):
             raise UnitError("its markup would be read as another where the translation has it")
         return written
 
@@ -173,12 +168,12 @@ class _Markdown:
             if child.type not in ("text", "text_special", "softbreak", "image")
         )
 
-    def _encode(self, text: str, notations: Notations, *, is_cell: bool) -> str:
+    def _encode(self, run: Run, text: str, notations: Notations, *, is_cell: bool) -> str:
         """A text that means nothing but itself: where it would, its punctuation is escaped."""
         text = text.replace("\n", " ")
 
         def written(escape: Callable[[str], str]) -> str:
-            return encode_with(escape)(text, notations)
+            return encode_with(escape)(run, text, notations)
 
         plain = written(str)
         # What begins with a space stands behind something.
@@ -365,7 +360,7 @@ def _tag_kind(tag: str) -> tuple[Kind, str]:
         return "markup", ""
     if match["slash"]:
         return "close", f"<{name}"
-    return ("empty", "") if name in hypertext.VOID or tag.endswith("/>") else ("open", f"<{name}")
+    return ("empty", "") if name in ELEMENTS["html"]["void"] or tag.endswith("/>") else ("open", f"<{name}")
 
 
 def _columns(content: str, lines: list[str], first: int, cursor: int | None) -> list[int] | None:

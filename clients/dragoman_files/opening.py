@@ -3,22 +3,23 @@
 A format's library is imported when a file of it is opened.
 """
 
+import functools
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import PurePath
+from typing import Any
 
 from dragoman_files import (
     catalogue,
     fluent_strings,
     hypertext,
-    json_strings,
     markdown,
     resources,
+    strings,
     subtitles,
     xliff,
-    xml_events,
-    yaml_strings,
+    xml_texts,
 )
 from dragoman_files.accelerators import without_accelerators
 from dragoman_files.document import Segment, document_format
@@ -26,6 +27,7 @@ from dragoman_files.format import FileError, Format, FormatName, FormatOptions, 
 from dragoman_files.lines import TextLines, json_lines, lines_format
 from dragoman_files.packages import PACKAGED, package_format
 from dragoman_files.tables import table_format
+from dragoman_files.texts import read_table
 
 _Segments = Callable[[str, Reading], Iterable[Segment]]
 
@@ -35,21 +37,19 @@ def _of_menus(segments: _Segments, *, is_html: bool) -> _Segments:
     return lambda source, reading: without_accelerators(segments(source, reading), is_html=is_html)
 
 
-_xml = partial(
-    document_format, declared=xml_events.declared_encoding, has_references=True, text_format="html"
-)
+_xml = partial(document_format, declared=xml_texts.declared_encoding, has_references=True, text_format="html")
 
 _FORMATS: dict[FormatName, tuple[str, Callable[[FormatName, FormatOptions], Format]]] = {
     "text": ("", lambda name, options: lines_format(name, TextLines(), options)),
     "jsonl": (".jsonl .ndjson .jsonlines", json_lines),
-    "json": (".json", partial(document_format, segments=json_strings.segments)),
+    "json": (".json", partial(document_format, segments=strings.json_segments)),
     "arb": (
         ".arb",
-        partial(document_format, segments=json_strings.bundle_segments, prepare=json_strings.prepare_bundle),
+        partial(document_format, segments=strings.bundle_segments, prepare=strings.prepare_bundle),
     ),
-    "yaml": (".yaml .yml", partial(document_format, segments=yaml_strings.segments)),
+    "yaml": (".yaml .yml", partial(document_format, segments=strings.yaml_segments)),
     "ftl": (".ftl", partial(document_format, segments=fluent_strings.segments)),
-    "strings": (".strings", partial(document_format, segments=resources.apple_segments)),
+    "strings": (".strings", partial(document_format, segments=strings.apple_segments)),
     "resx": (".resx .resw", partial(_xml, segments=_of_menus(resources.resx_segments, is_html=True))),
     "android": (".strings.xml", partial(_xml, segments=resources.android_segments)),
     "ts": (".ts", partial(_xml, segments=_of_menus(xliff.segments, is_html=True), prepare=xliff.prepare)),
@@ -90,41 +90,21 @@ _FORMATS: dict[FormatName, tuple[str, Callable[[FormatName, FormatOptions], Form
 """The suffixes of each format, and what opens one."""
 _BY_SUFFIX = {suffix: name for name, (suffixes, _) in _FORMATS.items() for suffix in suffixes.split()}
 
-_LANGUAGES = (
-    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de "
-    "dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id "
-    "ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu "
-    "lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu "
-    "rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr "
-    "tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu "
-)
-"""ISO 639-1, as of corpora, without ts, which is a format of Qt."""
-_TEXT = frozenset(
-    f".{name}" for name in f"{_LANGUAGES} txt text lines src trg tgt ref hyp tok bpe out".split()
-)
-"""Suffixes of text, a line each; so are names without one, and languages with a region."""
 _LANGUAGE_AND_REGION = re.compile(r"\.[a-z]{2,3}[-_][a-z0-9_-]+|\.\d*")
 
-_REFUSED = {
-    "a document": "doc docm dot dotx ott rtf pdf mobi azw3 fb2 ppt pptm xls xlsm ots",
-    "an archive": "zip tar tgz tbz2 txz 7z rar bz2 xz zst lz4 jar",
-    "subtitles": "ass ssa sbv ttml",
-    "markup": "xml mdx rst adoc asciidoc tex",
-    "a catalogue of messages": "tmx tbx stringsdict xcstrings properties",
-    "structured data": "toml ini json5",
-}
-"""Suffixes of what lines make no sense of, by what it is. None is a language's code of two letters."""
-_KINDS = {f".{suffix}": kind for kind, suffixes in _REFUSED.items() for suffix in suffixes.split()}
+
+@functools.cache
+def _names() -> dict[str, Any]:
+    return read_table("names.toml")
+
 
 _APART = 'write its texts into a file of their own, one a line, or into JSON lines, each with a "text"'
-_ADVICE = {
-    "a document": "save it as .docx or .odt, or as plain text in UTF-8, a paragraph a line",
-    "an archive": "unpack it; of compressed files only .gz is read",
-    "subtitles": "save them as .srt or .vtt",
-    "a catalogue of messages": "convert it to .po or .xliff",
-    "structured data": "convert it to .json",
-}
-"""The first thing to do for each kind; any other kind is advised `_APART`."""
+
+
+def _kind(suffix: str) -> str | None:
+    """What a file is, by its suffix, that lines make no sense of."""
+    refused = _names()["refused"].items()
+    return next((kind for kind, listed in refused if suffix[1:] in listed["suffixes"].split()), None)
 
 
 def format_names() -> list[FormatName]:
@@ -149,25 +129,29 @@ def input_format(path: PurePath, name: FormatName | None) -> FormatName:
     """
     suffix = _suffix(path)
     if name is None and suffix not in _BY_SUFFIX and not _is_of_text(suffix):
-        kind = _KINDS.get(suffix)
+        kind = _kind(suffix)
+        advice = _names()["refused"][kind].get("advice", _APART) if kind else _APART
         known = f"is by its name {kind}, of a format that is not read"
         raise FileError(
             f"{path} {known if kind else f'ends in {suffix[:40]!r}, of which no format is known'}, and "
-            f"translating it line by line {'would' if kind else 'might'} break it: "
-            f"{_ADVICE.get(kind or '', _APART)}",
+            f"translating it line by line {'would' if kind else 'might'} break it: {advice}",
             ". `--format text` takes every line for a text all the same",
         )
     return _format_of(path, name)
 
 
 def _is_of_text(suffix: str) -> bool:
-    return not suffix or suffix in _TEXT or _LANGUAGE_AND_REGION.fullmatch(suffix) is not None
+    return (
+        not suffix
+        or suffix[1:] in _names()["text"].split()
+        or _LANGUAGE_AND_REGION.fullmatch(suffix) is not None
+    )
 
 
 def output_format(path: PurePath, name: FormatName | None) -> FormatName:
     """The format of a file that is written, by its name. Raises FileError for a suffix that says what it
     will not be."""
-    if name is None and (kind := _KINDS.get(_suffix(path))) is not None:
+    if name is None and (kind := _kind(_suffix(path))) is not None:
         raise FileError(
             f"{path} is by its name {kind}, of a format that is not written: name it as what it will be, "
             f"such as {path.with_suffix('.txt').name}",

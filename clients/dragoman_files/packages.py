@@ -19,12 +19,12 @@ from typing import BinaryIO
 from urllib.parse import unquote
 
 from dragoman_files import hypertext, xml_texts
+from dragoman_files.content import Codec, decode
 from dragoman_files.document import MAX_DOCUMENT_BYTES, Segment, counted, size_of, units_of
-from dragoman_files.encodings import Codec, decode
 from dragoman_files.format import FileError, Format, FormatName, FormatOptions, Input, Reading, Unit
 from dragoman_files.looks import pieces_of, write_looks
-from dragoman_files.xml_events import Event, declared_encoding, events
-from dragoman_files.xml_texts import Grammar
+from dragoman_files.texts import ELEMENTS
+from dragoman_files.xml_texts import Event, Grammar, declared_encoding, events
 
 _SEPARATOR = "\0"
 """Stands in no XML."""
@@ -141,18 +141,12 @@ def _sheet_parts(archive: zipfile.ZipFile) -> _Parts:
     }
 
 
-# OpenDocument 1.3, part 3. Elements that no row has are fields: each stands for a word.
+_OPEN_ELEMENTS = ELEMENTS["open_document"]
 _OPEN_TEXT = Grammar(
-    paragraphs=frozenset(("p", "h")),
-    around=frozenset(("span", "a", "meta", "meta-field", "ruby", "ruby-base")),
-    empty=frozenset(
-        (
-            *("annotation", "annotation-end", "bookmark", "bookmark-start", "bookmark-end", "frame"),
-            *("change", "change-start", "change-end", "reference-mark", "reference-mark-start"),
-            *("reference-mark-end", "note", "ruby-text", "s", "soft-page-break"),
-        )
-    ),
-    bounds=frozenset(("line-break", "tab")),
+    paragraphs=_OPEN_ELEMENTS["paragraphs"],
+    around=_OPEN_ELEMENTS["around"],
+    empty=_OPEN_ELEMENTS["empty"],
+    bounds=_OPEN_ELEMENTS["bounds"],
     is_left_out=lambda tag: tag.name in ("annotation", "tracked-changes"),
 )
 # A cell writes its number or date anew, and a formula its result. Comments are of cells, not in sentences.

@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from dragoman_files.document import Segment
 from dragoman_files.format import FileError, Reading
-from dragoman_files.tags import Kind, Piece, Run, Tagged, encode_with, runs
-from dragoman_files.texts import ITEMS, collapse, unescape
+from dragoman_files.tags import Kind, Piece, Run, encode_with, runs
+from dragoman_files.texts import ELEMENTS, ITEMS, collapse, unescape
 
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[.,]\d{1,3}"
 _TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?![\d:])")
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n|\n|\r|\Z)")
 # Up to the next ">", whatever stands before it: webvtt1, section 6.4.5, the tokenizer of cue texts.
 _MARKUP = re.compile(r"<(?P<end>/?)(?P<name>[a-z]*)[^<>]*>|\{\\[^{}]*\}|(?P<line>\r\n|\n|\r)", re.IGNORECASE)
-_AROUND = frozenset(("b", "c", "font", "i", "lang", "rt", "ruby", "s", "strike", "u"))
-"""Elements around words of a sentence."""
 _SOUND = re.compile(rf"\s*(?:[{ITEMS}]\s+)?(\[[^\[\]<>\r\n]*\]|\([^()<>\r\n]*\))(?=\s|\Z)")
 """What is heard or done, where a line begins."""
 _SPEAKER = re.compile(rf"\s*(?:[{ITEMS}]\s+)?([^\W\d_][\w .'’&-]{{0,30}}:)(?=\s)")
@@ -57,6 +55,10 @@ def _segments(
 ) -> Iterator[Segment]:
     """`header` says that the first block is no cue, nor any without a timing."""
 
+    def encoded(text: str) -> str:
+        # A line end would be one of the cue's, an arrow make a timing of its line.
+        return encode(" ".join(text.split("\n")).replace("-->", "->"))
+
     has_cue, join = False, bool(reading.options.join_lines)
     # The last texts, which may go on in the next cue.
     held: list[Run] = []
@@ -73,23 +75,23 @@ def _segments(
                 )
             start = begin
         has_cue = True
-        found = list(runs(source, _pieces(source, start, end, decode, join), reading))
-        for run in found[:1]:
-            if held and not (join and _goes_on(held, run) and len(held) < _MAX_SHARED):
-                yield _segment(source, held, encode)
+        pieces = _pieces(source, start, end, decode, join)
+        for number, run in enumerate(runs(source, pieces, reading, encode_with(encoded))):
+            goes_on = join and number == 0 and len(held) < _MAX_SHARED and _goes_on(held, run)
+            if held and not goes_on:
+                yield _segment(source, held, encoded)
                 held = []
             held.append(run)
-        for run in found[1:]:
-            yield _segment(source, held, encode)
-            held = [run]
     if held:
-        yield _segment(source, held, encode)
+        yield _segment(source, held, encoded)
     if not has_cue and source.strip() and not header:
         raise FileError("no cue: no line with a timing such as 00:00:01,000 --> 00:00:02,000")
 
 
 def _goes_on(held: Sequence[Run], run: Run) -> bool:
     """Whether a cue's text is the rest of the sentence before it. Only such without markup are one text."""
+    if not held:
+        return False
     before = held[-1].text.rstrip()
     is_plain = all(piece.kind == "text" for one in (held[-1], run) for piece in one.pieces)
     return is_plain and before[-1] not in _ENDS and (run.text[0].islower() or before[-1] == ",")
@@ -97,26 +99,23 @@ def _goes_on(held: Sequence[Run], run: Run) -> bool:
 
 def _segment(source: str, held: Sequence[Run], encode: Callable[[str], str]) -> Segment:
     """One text, or several that are one sentence."""
-
-    def encoded(text: str) -> str:
-        # A line end would be one of the cue's, an arrow make a timing of its line.
-        return encode(" ".join(text.split("\n")).replace("-->", "->"))
+    if len(held) == 1:
+        return held[0].segment()
 
     def shared(translation: str) -> str:
         parts = _shares(unescape(translation).strip(), [len(run.text) for run in held])
         written, end = "", held[0].start
         for run, part in zip(held, parts, strict=True):
-            written += source[end : run.start] + encoded(part)
+            written += source[end : run.start] + encode(part)
             end = run.end
         return written
 
-    tagged = [Tagged(source, run, encode_with(encoded)) for run in held]
     return Segment(
         start=held[0].start,
         end=held[-1].end,
-        text=collapse(" ".join(one.html for one in tagged)),
+        text=collapse(" ".join(run.html for run in held)),
         readable=" ".join(run.text for run in held),
-        write=tagged[0].write if len(held) == 1 else shared,
+        write=shared,
     )
 
 
@@ -197,7 +196,7 @@ def _mark_piece(source: str, mark: re.Match[str], *, join: bool) -> Piece:
     name = (mark["name"] or "").lower()
     if mark["line"]:
         kind = "text" if join and not _ITEM.match(source, mark.end()) else "break"
-    elif name in _AROUND:
+    elif name in ELEMENTS["subtitles"]["around"]:
         kind = "close" if mark["end"] else "open"
     elif name:
         # A voice, which bounds texts.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman_files.encodings import Codec
+from dragoman_files.content import Codec
 from dragoman_files.format import Details, FileError, Format, FormatName, FormatOptions, Input, Unit
 from dragoman_files.lines import codec_of_lines, raw_lines, transcoded
 from dragoman_files.texts import has_letters, join_lines

@@ -11,10 +11,12 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
+from dragoman_files.document import Segment
 from dragoman_files.format import ITEM_BYTES, Reading, UnitError
-from dragoman_files.texts import BLANK, has_letters, unescape
+from dragoman_files.texts import BLANK, collapse, has_letters, unescape
 
 Kind = Literal["text", "markup", "bound", "glue", "open", "close", "empty", "word", "break"]
 
@@ -56,31 +58,32 @@ class Piece:
     """Of a text in a format where each has its own: what comes before it for it to look like that."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Run:
-    """A run of pieces that is translated as one text."""
-
-    start: int
-    end: int
-    text: str
-    """All text in it, without markup."""
-    glue: str
-    """The text that follows the translation, in the source's notation."""
-    pieces: tuple[Piece, ...]
-    """The pieces of the run; elements nest."""
-
-
-def values_outside(pieces: Iterable[Piece], found: Sequence[Run]) -> Iterator[Value]:
-    """The texts within markup that is in none of a block's texts; all are in order."""
+def block_segments(
+    source: str, pieces: Sequence[Piece], reading: Reading, encode: "Encode", write: "Write | None" = None
+) -> Iterator[Segment]:
+    """The texts of a block, which are written so, and those within markup that is in none of them."""
+    found = list(runs(source, pieces, reading, encode))
     remaining = deque(found)
     for value in (value for piece in pieces for value in piece.values):
         while remaining and remaining[0].end <= value.start:
             remaining.popleft()
         if not remaining or value.start < remaining[0].start:
-            yield value
+            yield _segment_of(source, value)
+    yield from (run.segment(write) for run in found)
 
 
-def runs(source: str, pieces: Iterable[Piece], reading: Reading) -> Iterator[Run]:
+def _segment_of(source: str, value: Value) -> Segment:
+    text = value.decode(source[value.start : value.end])
+    return Segment(
+        start=value.start,
+        end=value.end,
+        text=html.escape(text, quote=False),
+        readable=text,
+        write=lambda translation: value.encode(unescape(translation)),
+    )
+
+
+def runs(source: str, pieces: Iterable[Piece], reading: Reading, encode: "Encode") -> Iterator["Run"]:
     """The texts of a block, which is bounded by blocks: those between markup, each without white space and
     tags at its ends.
 
@@ -93,7 +96,7 @@ def runs(source: str, pieces: Iterable[Piece], reading: Reading) -> Iterator[Run
         if piece is not None and piece.kind != "markup":
             of_text.append(piece)
             continue
-        run = _run(source, of_text)
+        run = _run(source, of_text, encode)
         if run is not None:
             num_held += len(run.pieces)
             yield run
@@ -128,7 +131,7 @@ def _bounded(pieces: Iterable[Piece], reading: Reading) -> list[Piece]:
     return result
 
 
-def _run(source: str, pieces: Sequence[Piece]) -> Run | None:
+def _run(source: str, pieces: Sequence[Piece], encode: "Encode") -> "Run | None":
     partners = _partners(pieces)
     first, last = 0, len(pieces) - 1
     while first <= last:
@@ -153,15 +156,10 @@ def _run(source: str, pieces: Sequence[Piece]) -> Run | None:
         while source[end - 1] in BLANK:
             end -= 1
         within[-1] = replace(within[-1], end=end)
-    text = glue = ""
-    for piece in within:
-        if piece.kind == "glue":
-            glue += source[piece.start : piece.end]
-        elif piece.kind in ("text", "break"):
-            text += piece.decode(source[piece.start : piece.end])
-    if not has_letters(text):
-        return None
-    return Run(start=start, end=end, text=text, glue=glue, pieces=tuple(within))
+    text = "".join(
+        piece.decode(source[piece.start : piece.end]) for piece in within if piece.kind in ("text", "break")
+    )
+    return Run(source, within, text, encode) if has_letters(text) else None
 
 
 def _partners(pieces: Sequence[Piece]) -> dict[int, int]:
@@ -185,33 +183,32 @@ def _is_outside(source: str, piece: Piece) -> bool:
 
 Notations = Mapping[int, str]
 """The notations of characters at some positions of a text."""
-Encode = Callable[[str, Notations], str]
-"""A text in the notation of the file."""
+Encode = Callable[["Run", str, Notations], str]
+"""A text of a run in the notation of the file."""
+Write = Callable[["Run", str], str]
+"""A run's translation in the notation of the file, with its markup."""
 
 _TAG = re.compile(r'(<g\d+>|</g\d+>|<x\d+/>|<ph id="\d+"></ph>|<br id="\d+"/>)')
 _WITHOUT_CONTENT = {"empty": "<x{}/>", "word": '<ph id="{}"></ph>', "break": '<br id="{}"/>'}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """A part of a translation."""
+class Run:
+    """A row of pieces that is translated as one text, with tags for its markup."""
 
-    text: str
-    """Decoded; of anything but a text, empty."""
-    piece: Piece | None
-    """The piece of the source; None of a text."""
+    __slots__ = (
+        *("_encode", "_notations", "_tagged", "_values"),
+        *("end", "html", "pieces", "source", "start", "text"),
+    )
 
-
-class Tagged:
-    """One text."""
-
-    __slots__ = ("_encode", "_notations", "_pieces", "_run", "_source", "_values", "html")
-
-    def __init__(self, source: str, run: Run, encode: Encode) -> None:
-        self._source = source
-        self._run = run
+    def __init__(self, source: str, pieces: Sequence[Piece], text: str, encode: Encode) -> None:
+        self.source = source
+        self.start, self.end = pieces[0].start, pieces[-1].end
+        self.pieces = tuple(pieces)
+        """The pieces; elements nest."""
+        self.text = text
+        """All text in it, without markup."""
         self._encode = encode
-        self._pieces: dict[str, Piece] = {}
+        self._tagged: dict[str, Piece] = {}
         # By the break before each, the texts within markup, which stand behind all else.
         self._values: dict[str, Value] = {}
         self._notations: dict[str, list[str]] = {}
@@ -219,9 +216,19 @@ class Tagged:
         """The text that is sent to the server."""
         self._note()
 
+    def segment(self, write: Write | None = None) -> Segment:
+        """It with the white space that HTML shows, and how it is written if not as it is by itself."""
+        return Segment(
+            start=self.start,
+            end=self.end,
+            text=collapse(self.html),
+            readable=self.text,
+            write=partial(write or Run.write, self),
+        )
+
     def _tags(self) -> Iterator[str]:
         opened: list[int] = []
-        for number, piece in enumerate(self._run.pieces, start=1):
+        for number, piece in enumerate(self.pieces, start=1):
             if piece.kind == "text":
                 yield self._escaped(piece)
                 continue
@@ -234,28 +241,28 @@ class Tagged:
                 tag = f"</g{opened.pop()}>"
             else:
                 tag = _WITHOUT_CONTENT[piece.kind].format(number)
-            self._pieces[tag] = piece
+            self._tagged[tag] = piece
             yield tag
-        values = (value for piece in self._run.pieces for value in piece.values)
-        for number, value in enumerate(values, start=len(self._run.pieces) + 1):
+        values = (value for piece in self.pieces for value in piece.values)
+        for number, value in enumerate(values, start=len(self.pieces) + 1):
             tag = _WITHOUT_CONTENT["break"].format(number)
             self._values[tag] = value
-            yield tag + html.escape(value.decode(self._source[value.start : value.end]), quote=False)
+            yield tag + html.escape(value.decode(self.source[value.start : value.end]), quote=False)
 
     def _escaped(self, piece: Piece) -> str:
         decoded = self._decoded(piece)
-        if self._raw(piece).startswith("&") and len(decoded) == 1 and not decoded.isalnum():
+        if self.raw(piece).startswith("&") and len(decoded) == 1 and not decoded.isalnum():
             # A reference that stays one, such as to a no-break space.
             return f"&#{ord(decoded)};"
         return html.escape(decoded, quote=False)
 
     def _note(self) -> None:
         """Notes how each character is written that the source writes in a way of its own, in order."""
-        texts = [piece for piece in self._run.pieces if piece.kind == "text"]
+        texts = [piece for piece in self.pieces if piece.kind == "text"]
         special = {
             self._decoded(piece)
             for piece in texts
-            if self._decoded(piece) != self._raw(piece) and not self._decoded(piece).isalnum()
+            if self._decoded(piece) != self.raw(piece) and not self._decoded(piece).isalnum()
         }
         self._notations = {character: [] for character in special if len(character) == 1}
         for piece in texts:
@@ -263,35 +270,35 @@ class Tagged:
             for character in decoded:
                 if character in self._notations:
                     # Of a longer piece each character stands for itself.
-                    raw = self._raw(piece) if len(decoded) == 1 else character
+                    raw = self.raw(piece) if len(decoded) == 1 else character
                     self._notations[character].append(raw)
 
     def _decoded(self, piece: Piece) -> str:
-        return piece.decode(self._raw(piece))
+        return piece.decode(self.raw(piece))
 
-    def _raw(self, piece: Piece) -> str:
-        return self._source[piece.start : piece.end]
+    def raw(self, piece: "Piece | Run") -> str:
+        """What stands there in the source."""
+        return self.source[piece.start : piece.end]
 
     def write(self, translation: str) -> str:
         """The translation in the notation of the file. Raises UnitError, as `parts` does."""
-        written = ""
-        for part in self.parts(translation):
-            if part.piece is None:
-                written += part.text
-            else:
-                written += self._raw(part.piece) if part.piece.output is None else part.piece.output
-        return written + self._run.glue
+        parts = (part if isinstance(part, str) else self.written(part) for part in self.parts(translation))
+        return "".join(parts) + "".join(self.raw(piece) for piece in self.pieces if piece.kind == "glue")
 
-    def parts(self, translation: str) -> list[Part]:
-        """The parts of a translation, texts as the file writes them.
+    def written(self, piece: Piece) -> str:
+        """A piece of markup as the translation has it."""
+        return self.raw(piece) if piece.output is None else piece.output
+
+    def parts(self, translation: str) -> list[str | Piece]:
+        """A translation's texts as the file writes them, and between them pieces of markup.
 
         Raises UnitError for one that has not all the markup of its text, or has some twice.
         """
         found = _TAG.split(translation)
         tags = found[1::2]
-        num_pieces = len(self._pieces)
+        num_pieces = len(self._tagged)
         if (
-            Counter(tags[:num_pieces]) != Counter(list(self._pieces))
+            Counter(tags[:num_pieces]) != Counter(list(self._tagged))
             or tags[num_pieces:] != list(self._values)
             or not _nests(tags)
         ):
@@ -302,12 +309,10 @@ class Tagged:
             for value, text in zip(self._values.values(), texts[num_pieces + 1 :], strict=True)
         }
         written = self._written(texts[: num_pieces + 1])
-        parts = []
-        for index, text in enumerate(written):
-            if text:
-                parts.append(Part(text=text, piece=None))
-            if index < num_pieces:
-                parts.append(Part(text="", piece=self._filled(self._pieces[tags[index]], values)))
+        parts: list[str | Piece] = []
+        for text, tag in itertools.zip_longest(written, tags[:num_pieces]):
+            parts += [text] if text else []
+            parts += [self._filled(self._tagged[tag], values)] if tag else []
         return parts
 
     def _filled(self, piece: Piece, values: Mapping[Value, str]) -> Piece:
@@ -316,9 +321,9 @@ class Tagged:
             return piece
         output, position = "", piece.start
         for value in piece.values:
-            output += self._source[position : value.start] + values[value]
+            output += self.source[position : value.start] + values[value]
             position = value.end
-        return replace(piece, output=output + self._source[position : piece.end])
+        return replace(piece, output=output + self.source[position : piece.end])
 
     def _written(self, texts: list[str]) -> list[str]:
         """The texts as the file writes them: a character as in the source, where that had one of its own.
@@ -331,21 +336,16 @@ class Tagged:
             for character, raws in self._notations.items()
             if num_there[character] == len(raws) or any(raw.startswith("&") for raw in raws)
         }
-        return [
-            self._encode(
-                text,
-                {
-                    index: next(notations[character])
-                    for index, character in enumerate(text)
-                    if character in notations
-                }
-                if notations
-                else {},
-            )
-            if text
-            else ""
-            for text in texts
-        ]
+
+        def encoded(text: str) -> str:
+            noted = {
+                index: next(notations[character])
+                for index, character in enumerate(text if notations else "")
+                if character in notations
+            }
+            return self._encode(self, text, noted)
+
+        return [encoded(text) if text else "" for text in texts]
 
 
 def _repeated(raws: list[str], character: str) -> Iterator[str]:
@@ -365,7 +365,7 @@ def _nests(tags: list[str]) -> bool:
 def encode_with(escape: Callable[[str], str]) -> Encode:
     """An encoder that writes each character by itself."""
 
-    def encode(text: str, notations: Notations) -> str:
+    def encode(run: Run, text: str, notations: Notations) -> str:
         if not notations:
             return escape(text)
         return "".join(

@@ -2,16 +2,29 @@
 
 import html
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable
+from importlib.resources import files
 from numbers import Integral
-from typing import Self
+from typing import Any, Self
 
 from dragoman_files.format import UnitError
 
 BLANK = " \t\r\n\f"
 """The white space of all formats; no-break spaces are no part of it."""
 
+
+def read_table(name: str) -> dict[str, Any]:
+    """The content of one of the package's files in TOML."""
+    return tomllib.loads(files("dragoman_files").joinpath(name).read_text("utf-8"))
+
+
+ELEMENTS: dict[str, dict[str, frozenset[str]]] = {
+    format_: {kind: frozenset(names.split()) for kind, names in kinds.items()}
+    for format_, kinds in read_table("elements.toml").items()
+}
+"""By format the kinds of elements, and their names."""
 _BREAK = re.compile(r"(?<=[^ \t\r\n])[ \t]*\r?\n[ \t]*(?=[^ \t\r\n])")
 """A line break with text on both sides."""
 ITEMS = "-–—*•"

@@ -12,10 +12,9 @@ from functools import partial
 
 from dragoman_files.document import Segment
 from dragoman_files.format import ITEM_BYTES, FileError, Reading
-from dragoman_files.tags import Kind, Piece, Run, Tagged, encode_with, runs
+from dragoman_files.tags import Kind, Piece, Run, encode_with, runs
 from dragoman_files.texts import primary_language
-from dragoman_files.xml_events import Event, escape, events
-from dragoman_files.xml_texts import in_cdata, is_cdata, text_pieces
+from dragoman_files.xml_texts import Event, encode_within, escape, events, text_pieces
 
 _UNITS = {"trans-unit": "target", "segment": "target", "message": "translation"}
 """Elements of one text each, and what its translation is called in them."""
@@ -141,7 +140,8 @@ def _segments(source: str, unit: _Unit, reading: Reading, join: bool) -> Iterato
     if original is None or original.end is None:
         return
     if target is not None and any(event.name == "numerusform" for event in target.inner):
-        yield from _plural(source, target, list(runs(source, _pieces(source, original.inner, join), reading)))
+        pieces = _pieces(source, original.inner, join)
+        yield from _plural(source, target, list(runs(source, pieces, reading, encode_with(escape))))
         return
     kept: deque[tuple[int, int, str]] = deque()
     if target is not None and not _is_open(source, target):
@@ -150,7 +150,7 @@ def _segments(source: str, unit: _Unit, reading: Reading, join: bool) -> Iterato
         if not done or len(kept) == len(wanted):
             return
     inner = list(_outside(original.inner, [(start, end) for start, end, _ in kept]))
-    found = list(runs(source, _pieces(source, inner, join), reading))
+    found = list(runs(source, _pieces(source, inner, join), reading, encode_within()))
     position = original.inner[0].start if original.inner else 0
     start, end, before, tag, after = _target(source, unit, original)
 
@@ -165,15 +165,14 @@ def _segments(source: str, unit: _Unit, reading: Reading, join: bool) -> Iterato
 
     for number, run in enumerate(found):
         is_first, is_last = number == 0, number == len(found) - 1
-        tagged = Tagged(source, run, encode_with(in_cdata if is_cdata(run) else escape))
         lead = copied(position, run.start)
         yield Segment(
             start=start if is_first else end,
             end=end,
-            text=tagged.html,
+            text=run.html,
             readable=run.text,
-            write=partial(_written, tagged, _translated(tag) + lead if is_first else lead),
-            original=(tag if is_first else "") + lead + source[run.start : run.end],
+            write=partial(_written, run, _translated(tag) + lead if is_first else lead),
+            original=(tag if is_first else "") + lead + run.raw(run),
             before=before if is_first else "",
             after=copied(run.end, original.end.start) + after if is_last else "",
         )
@@ -186,7 +185,7 @@ def _plural(source: str, target: _Element, found: Sequence[Run]) -> Iterator[Seg
     is_empty = all(opened.end == closed.start for opened, closed in zip(forms[::2], forms[1::2], strict=True))
     if not is_empty or len(found) != 1:
         return
-    tagged = Tagged(source, found[0], encode_with(escape))
+    [run] = found
     start, lead = target.start.start, _translated(source[target.start.start : target.start.end])
     position = target.start.end
     for opened, closed in zip(forms[::2], forms[1::2], strict=True):
@@ -194,16 +193,16 @@ def _plural(source: str, target: _Element, found: Sequence[Run]) -> Iterator[Seg
         yield Segment(
             start=start,
             end=closed.end,
-            text=tagged.html,
-            readable=found[0].text,
-            write=lambda translation, before=before: f"{before}{tagged.write(translation)}</numerusform>",  # type: ignore[misc]
+            text=run.html,
+            readable=run.text,
+            write=lambda translation, before=before: f"{before}{run.write(translation)}</numerusform>",  # type: ignore[misc]
             original=source[start : closed.end],
         )
         start, lead, position = closed.end, "", closed.end
 
 
-def _written(tagged: Tagged, lead: str, translation: str) -> str:
-    return lead + tagged.write(translation)
+def _written(run: Run, lead: str, translation: str) -> str:
+    return lead + run.write(translation)
 
 
 def _is_segment(event: Event) -> bool:
