@@ -265,10 +265,7 @@ def _prepare_pairs(request: AlignmentRequest, wanted: Wanted, check_room: Callab
     priority, limit = request.options.priority, request.options.max_interactive_tokens
     if limit is not None and sum(len(sentence.source) for sentence in sentences) > limit:
         priority = Priority.BULK
-        pairs = [
-            replace(pair, sentences=tuple(replace(one, priority=priority) for one in pair.sentences))
-            for pair in pairs
-        ]
+        pairs = [pair.at(priority) for pair in pairs]
     if len(sentences) > (most := request.model.max_sentences[priority]):
         description = f"have {len(sentences)} lines to link, and the queue takes {most}; send fewer at a time"
         raise InvalidRequestError([Violation(field="pairs", description=description)])

@@ -16,7 +16,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from dragoman_server.engine.request import FinishReason
 from dragoman_server.text.ask.masks import is_quantity
 from dragoman_server.text.cut.segment import segment
 from dragoman_server.text.find.choices import TOKENS, Branch, Choice, Syntax, parse, quotes
@@ -30,6 +29,8 @@ from dragoman_server.text.translated import (
     TranslatedText,
     TranslationWarning,
     WarningKind,
+    whole_of,
+    whole_text,
 )
 
 MAX_BRANCHES = 64
@@ -87,11 +88,11 @@ class Opened:
         return [part for parts in self.values.values() for part in parts if isinstance(part, Leaf)]
 
 
-_Choices = Sequence[tuple[Mark, Choice | None]]
+Choices = Sequence[tuple[Mark, Choice | None]]
 """Marks of choices, with what each is; None for one that can't be read."""
 
 
-def choices_in(passage: Passage) -> _Choices:
+def choices_in(passage: Passage) -> Choices:
     """The choices of a text, in order. One that stands within quotes of ICU's is none, and all of these."""
     text = passage.source.text
     found: list[tuple[Mark, Choice | None]] = []
@@ -112,7 +113,7 @@ def untranslated(passage: Passage, mark: Mark) -> TranslationWarning:
     return TranslationWarning(kind=WarningKind.UNTRANSLATED, span=passage.source.back(mark.span))
 
 
-def open_message(passage: Passage, choices: _Choices, scope: Scope | None) -> Opened | None:
+def open_message(passage: Passage, choices: Choices, scope: Scope | None) -> Opened | None:
     """A text, of a message of that scope if it is a part of one already, without its choices.
 
     None where it is no message: none of its choices can be read, it has signs of its own, or too many parts.
@@ -186,7 +187,7 @@ class _Opening:
             position = span[1]
         yield from self._signs_between(position, len(passage.source.text))
 
-    def _others(self, sentence: Span, mark: Mark) -> _Choices:
+    def _others(self, sentence: Span, mark: Mark) -> Choices:
         """The other choices of a sentence."""
         first, last = (bisect_left(self._choices, place, key=_beginning) for place in sentence)
         return [found for found in self._choices[first:last] if found[0] is not mark]
@@ -209,7 +210,7 @@ class _Opening:
         is_small = len(choice.text) <= MAX_CHARACTERS and len(found) <= self._scope.max_branches
         return found if is_small else None
 
-    def _can_repeat(self, sentence: Span, mark: Mark, choice: Choice, others: _Choices) -> bool:
+    def _can_repeat(self, sentence: Span, mark: Mark, choice: Choice, others: Choices) -> bool:
         """Whether all of a sentence may stand in each text of its choice."""
         (start, end), (first, last) = sentence, mark.span
         if sentence == mark.span:
@@ -228,7 +229,7 @@ class _Opening:
         text = self._passage.source.text[slice(*span)]
         return self._passage.is_crossed(span) or (self._passage.is_markup and _OBJECT in text)
 
-    def _leaf(self, span: Span, mark: Mark, choice: Choice, branch: Branch, others: _Choices) -> Mapped:
+    def _leaf(self, span: Span, mark: Mark, choice: Choice, branch: Branch, others: Choices) -> Mapped:
         """One of a choice's texts, with all of the span around it that the choice stands in."""
         source, scope = self._passage.source, self._scope
         edits: list[Edit] = []
@@ -294,7 +295,7 @@ def _start(span: Span) -> int:
     return span[0]
 
 
-def _gaps(sentence: Span, mark: Mark, others: _Choices) -> Iterator[Span]:
+def _gaps(sentence: Span, mark: Mark, others: Choices) -> Iterator[Span]:
     """The parts of a sentence that are in none of its choices."""
     return outside(sentence, sorted((mark.span, *(other.span for other, _ in others))))
 
@@ -317,57 +318,28 @@ def close_message(
     """A message's translation, of those of the text with signs and of all leaves."""
     found = [outer, *leaves]
     texts = [opened.outer, *(leaf.text for leaf in opened.leaves)]
-    num_hypotheses = max(len(each.hypotheses) for each in found)
-    hypotheses: dict[str, TranslatedHypothesis] = {}
-    for rank in range(max(num_hypotheses, 1)):
-        ranked = [_ranked(each, rank, text) for each, text in zip(found, texts, strict=True)]
-        hypothesis = _closed(opened, ranked, is_markup=is_markup)
-        hypotheses.setdefault(hypothesis.text, hypothesis)
+
+    def closed(rank: int) -> TranslatedHypothesis:
+        ranked = [each.at(rank, text.text) for each, text in zip(found, texts, strict=True)]
+        return _closed(opened, ranked, is_markup=is_markup)
+
+    whole = whole_text(found, closed)
     warnings = [
         replace(warning, span=text.back(warning.span))
         for each, text in zip(found, texts, strict=True)
         for warning in each.warnings
     ] + [*opened.warnings]
+    confidences = []
+    if known := [each.confidence for each in found if each.confidence is not None]:
+        # One for all: a sentence of it may stand in many places.
+        spans = (0, len(opened.outer.origin)), (0, len(whole.text))
+        confidences.append(
+            SentenceConfidence(source=spans[0], target=spans[1], confidence=sum(known) / len(known))
+        )
     return replace(
-        outer,
-        text=next(iter(hypotheses)),
-        hypotheses=tuple(hypotheses.values()) if num_hypotheses else (),
-        split=any(each.split for each in found),
-        truncated=any(each.truncated for each in found),
-        num_units=sum(each.num_units for each in found),
-        num_source_tokens=sum(each.num_source_tokens for each in found),
-        num_target_tokens=sum(each.num_target_tokens for each in found),
-        timings=max(
-            (each.timings for each in found), key=lambda times: times.queue + times.encode + times.decode
-        ),
+        whole,
         warnings=tuple(sorted(dict.fromkeys(warnings), key=lambda warning: warning.span)),
-        confidences=_confidences(found, texts, next(iter(hypotheses))),
-    )
-
-
-def _confidences(
-    found: Sequence[TranslatedText], texts: Sequence[Mapped], translation: str
-) -> tuple[SentenceConfidence, ...]:
-    """One for the whole message, if any of its texts has one: a sentence of it may stand in many places."""
-    known = [each.confidence for each in found if each.confidence is not None]
-    if not known:
-        return ()
-    whole = SentenceConfidence(
-        source=(0, len(texts[0].origin)), target=(0, len(translation)), confidence=sum(known) / len(known)
-    )
-    return (whole,)
-
-
-def _ranked(found: TranslatedText, rank: int, source: Mapped) -> TranslatedHypothesis:
-    """A hypothesis of a text, its last where it has fewer; the text itself where nothing was translated."""
-    if found.hypotheses:
-        return found.hypotheses[min(rank, len(found.hypotheses) - 1)]
-    return TranslatedHypothesis(
-        text=found.text or source.text,
-        score=0.0,
-        log_probability=0.0,
-        finish_reason=FinishReason.STOP,
-        alignments=(),
+        confidences=tuple(confidences),
     )
 
 
@@ -403,14 +375,7 @@ def _closed(
         for each in found
         for link in written.get(each[0], ("", []))[1]
     ]
-    is_limited = any(each.finish_reason is FinishReason.LENGTH for each in hypotheses)
-    return TranslatedHypothesis(
-        text=answer.text,
-        score=sum(each.score for each in hypotheses),
-        log_probability=sum(each.log_probability for each in hypotheses),
-        finish_reason=FinishReason.LENGTH if is_limited else FinishReason.STOP,
-        alignments=tuple(sorted(links, key=lambda link: link.target)),
-    )
+    return whole_of(hypotheses, answer.text, sorted(links, key=lambda link: link.target))
 
 
 @functools.cache

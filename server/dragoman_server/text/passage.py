@@ -13,17 +13,14 @@ from functools import cached_property
 
 from dragoman_bundle import Bundle
 
-from dragoman_server.engine.request import FinishReason, SearchOptions, Sentence, SentenceResult
+from dragoman_server.engine.request import SearchOptions, Sentence, SentenceResult
 from dragoman_server.text.ask.seams import Seams
 from dragoman_server.text.mapped import Mapped, Span
 from dragoman_server.text.marks import How, Kind, Mark, within
 from dragoman_server.text.options import TextFormat, TranslationOptions
 from dragoman_server.text.read.attributes import Attributes
-from dragoman_server.text.translated import Alignment, TranslationWarning
+from dragoman_server.text.translated import NO_TIME, Timings, TranslatedHypothesis, TranslationWarning
 from dragoman_server.wanted import Wanted
-
-Seconds = tuple[float, float, float]
-"""Seconds in the queue, of encoding, and of decoding."""
 
 
 class Stage(enum.IntEnum):
@@ -81,19 +78,6 @@ class Attempt:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
-    """One translation of a unit; targets of links count its code points."""
-
-    text: str
-    score: float = 0.0
-    log_probability: float = 0.0
-    finish_reason: FinishReason = FinishReason.STOP
-    num_tokens: int = 0
-    """Target tokens, ends included."""
-    links: tuple[Alignment, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class Unit:
     """A part of a text that is translated on its own, and how far that is."""
 
@@ -109,13 +93,13 @@ class Unit:
     small_letters: str = ""
     """Its text in small letters, as the vocabulary has it, where it is in capitals; as long as it."""
     attempt: Attempt = Attempt(stage=Stage.FIRST, pieces=())
-    answers: tuple[Answer, ...] = ()
-    """Best first; once there are any, the unit is done."""
+    answers: tuple[TranslatedHypothesis, ...] = ()
+    """Best first, each with targets in its own code points; once there are any, the unit is done."""
     lost: tuple[Mark, ...] = ()
     """The numbers that an answer lacked, and the elements that were around no word of one."""
     first: tuple[Piece, Sequence[SentenceResult]] | None = None
     """What was shown first, and the results, where they lacked elements."""
-    seconds: Seconds = (0.0, 0.0, 0.0)
+    timings: Timings = NO_TIME
     """The seconds of all its attempts."""
 
     @property
@@ -138,9 +122,9 @@ class Passage:
     wanted: Wanted
     """Whether anybody waits for it, with the deadline. Every stage asks it, and raises UnwantedError."""
     source: Mapped
-    """The cleaned text; its origin is the caller's, behind what its tags hold for people."""
+    """The cleaned text; its origin is the caller's."""
     attributes: Attributes | None = None
-    """What its tags hold, if anything."""
+    """What its tags hold for people, if anything."""
     tokenizer_text: str
     """The cleaned text as it is tokenized, which is as long."""
     marks: tuple[Mark, ...] = ()

@@ -6,26 +6,26 @@ anything runs.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 
 from dragoman_bundle import Bundle
 
-from dragoman_server.engine.request import FinishReason, Sentence, SentenceResult
+from dragoman_server.engine.request import Sentence, SentenceResult
 from dragoman_server.text.ask.units import ask
 from dragoman_server.text.cut.fit import TextTooLongError
 from dragoman_server.text.cut.segment import cut, filler_for
 from dragoman_server.text.find.names import names_in
 from dragoman_server.text.find.pairs import find_pairs
 from dragoman_server.text.find.table import TABLE
-from dragoman_server.text.judge.judging import TextT, judge, settled
+from dragoman_server.text.judge.judging import judge, settled
 from dragoman_server.text.judge.warnings import unit_confidence, unit_warnings
-from dragoman_server.text.mapped import Mapped, Span, join, moved
+from dragoman_server.text.mapped import Mapped, Span, join
 from dragoman_server.text.marks import Kind, Mark, blanked, disjoint, touching
 from dragoman_server.text.messages import (
-    Opened,
+    Choices,
     Scope,
     choices_in,
     close_message,
@@ -33,27 +33,28 @@ from dragoman_server.text.messages import (
     untranslated,
 )
 from dragoman_server.text.options import TextFormat, TranslationOptions
-from dragoman_server.text.passage import Answer, Passage
+from dragoman_server.text.passage import Passage
 from dragoman_server.text.read.attributes import Attributes
 from dragoman_server.text.read.clean import clean, for_tokenizer
-from dragoman_server.text.read.markup import read_markup, start_tags
+from dragoman_server.text.read.markup import read_markup
 from dragoman_server.text.translated import (
+    NO_TIME,
     SentenceConfidence,
-    Timings,
-    TranslatedHypothesis,
     TranslatedText,
-    TranslationWarning,
+    first_of_each_text,
+    joined,
 )
 from dragoman_server.wanted import Wanted
 
 
 @dataclass(frozen=True, kw_only=True)
-class Message:
-    """A text of several that are translated apart; see `messages`."""
+class Parted:
+    """A text of several that are translated apart: of a message, or with texts in its tags."""
 
-    opened: Opened
-    outer: Passage
+    outer: "Document"
     leaves: "tuple[Document, ...]"
+    close: Callable[[TranslatedText, Sequence[TranslatedText]], TranslatedText]
+    """The translation, of those of the outer text and of the leaves."""
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
@@ -61,7 +62,7 @@ class Message:
         return tuple(sentence for document in (self.outer, *self.leaves) for sentence in document.sentences)
 
 
-Document = Passage | Message
+Document = Passage | Parted
 """A caller's text on its way."""
 
 
@@ -79,7 +80,7 @@ def prepare(
     of the passage raise UnwantedError once it is not `wanted`: None for until the deadline.
     """
     document = _prepare(text, bundle, options, wanted or Wanted(deadline), ranges, None)
-    if isinstance(document, Message) and options.max_text_tokens is not None:
+    if isinstance(document, Parted) and options.max_text_tokens is not None:
         num_tokens = sum(len(sentence.source) for sentence in document.sentences)
         if num_tokens > options.max_text_tokens:
             raise TextTooLongError(num_tokens=num_tokens, max_tokens=options.max_text_tokens)
@@ -94,21 +95,14 @@ def _prepare(
     ranges: Sequence[Span],
     scope: Scope | None,
 ) -> Document:
-    passage = read(text, bundle, options, wanted)
-    offset = len(passage.source.origin) - len(text)
-    passage = find(passage, [moved(span, offset) for span in ranges])
+    passage = find(read(text, bundle, options, wanted), ranges)
     choices = choices_in(passage)
     opened = None
     # A prefix is of one sentence, of which there would be several.
     if (choices or scope is not None) and not options.target_prefix:
-        bare = passage
-        if passage.attributes is not None:
-            # Its parts read their own attributes.
-            bare = find(read(text, bundle, options, wanted, with_attributes=False), ranges)
-        opened = open_message(bare, choices_in(bare), scope)
+        opened = open_message(passage, choices, scope)
     if opened is None:
-        passage = replace(passage, warnings=tuple(untranslated(passage, mark) for mark, _ in choices))
-        return _asked(passage)
+        return _with_values(passage, choices)
 
     def ranges_in(part: Mapped) -> list[Span]:
         return [found for span in ranges if (found := part.onto(span))[0] < found[1]]
@@ -118,7 +112,23 @@ def _prepare(
         _prepare(leaf.text.text, bundle, options, wanted, ranges_in(leaf.text), leaf.scope)
         for leaf in wanted.each(opened.leaves)
     )
-    return Message(opened=opened, outer=_asked(outer), leaves=leaves)
+    close = partial(close_message, opened, is_markup=outer.is_markup)
+    return Parted(outer=_with_values(outer), leaves=leaves, close=close)
+
+
+def _with_values(passage: Passage, choices: Choices = ()) -> Document:
+    """A text that is no message, whatever choices are in it, and the texts in its tags."""
+    warnings = tuple(untranslated(passage, mark) for mark, _ in choices)
+    outer = _asked(replace(passage, warnings=warnings))
+    if passage.attributes is None:
+        return outer
+    # It is the first sentence's.
+    options = replace(passage.options, target_prefix=())
+    leaves = []
+    for value in passage.wanted.each(passage.attributes.distinct):
+        leaf = find(read(value, passage.bundle, options, passage.wanted))
+        leaves.append(_with_values(leaf, choices_in(leaf)))
+    return Parted(outer=outer, leaves=tuple(leaves), close=passage.attributes.close)
 
 
 def _asked(passage: Passage) -> Passage:
@@ -129,18 +139,15 @@ def _asked(passage: Passage) -> Passage:
     return replace(passage, units=tuple(settled(passage, unit) for unit in passage.units))
 
 
-def read(
-    text: str, bundle: Bundle, options: TranslationOptions, wanted: Wanted, *, with_attributes: bool = True
-) -> Passage:
+def read(text: str, bundle: Bundle, options: TranslationOptions, wanted: Wanted) -> Passage:
     """A text that is cleaned, and of which the markup is read."""
     marks: list[Mark] = []
     attributes = None
     if options.text_format is TextFormat.HTML:
         source, marks, values = read_markup(text, options.protection.untranslated_elements)
-        if values and with_attributes:
+        if values:
             manifest = bundle.manifest
             attributes = Attributes(text, values, (manifest.source_language, manifest.target_language))
-            source, marks, _ = read_markup(attributes.extended, options.protection.untranslated_elements)
     else:
         source = clean(text)
     return Passage(
@@ -211,15 +218,15 @@ def _uncrossed(passage: Passage, marks: Iterable[Mark]) -> Iterator[Mark]:
 
 def advance(document: Document, results: Sequence[SentenceResult]) -> Document:
     """The text after these results of its sentences; it may have other sentences then."""
-    remaining = iter(results)
-    if isinstance(document, Passage):
-        return _advanced(document, remaining)
-    outer = _advanced(document.outer, remaining)
-    leaves = tuple(advance(leaf, [next(remaining) for _ in leaf.sentences]) for leaf in document.leaves)
-    return replace(document, outer=outer, leaves=leaves)
+    return _advanced(document, iter(results))
 
 
-def _advanced(passage: Passage, remaining: Iterator[SentenceResult]) -> Passage:
+def _advanced(document: Document, remaining: Iterator[SentenceResult]) -> Document:
+    if isinstance(document, Parted):
+        outer = _advanced(document.outer, remaining)
+        leaves = tuple(_advanced(leaf, remaining) for leaf in document.leaves)
+        return replace(document, outer=outer, leaves=leaves)
+    passage = document
     units = []
     for unit in passage.wanted.each(passage.units):
         if not unit.answers:
@@ -237,9 +244,9 @@ def complete(document: Document, *, waited_seconds: float = 0.0) -> TranslatedTe
     """
     if isinstance(document, Passage):
         return _completed(document, waited_seconds)
-    leaves = [complete(leaf, waited_seconds=waited_seconds) for leaf in document.leaves]
-    outer = _completed(document.outer, waited_seconds)
-    return close_message(document.opened, outer, leaves, is_markup=document.outer.is_markup)
+    parts = document.outer, *document.leaves
+    outer, *leaves = (complete(part, waited_seconds=waited_seconds) for part in parts)
+    return document.close(outer, leaves)
 
 
 def _completed(passage: Passage, waited_seconds: float) -> TranslatedText:
@@ -249,16 +256,16 @@ def _completed(passage: Passage, waited_seconds: float) -> TranslatedText:
     # Even of sentences that differ the joined texts may be the same: "a b" and "c", "a" and "b c".
     hypotheses = first_of_each_text(
         # A sentence with fewer hypotheses gives its last.
-        _joined(passage, [answers[min(rank, len(answers) - 1)] for answers in lists], filler)
+        joined(passage.gaps, [answers[min(rank, len(answers) - 1)] for answers in lists], filler=filler)
         for rank in range(max(map(len, lists), default=0))
     )
-    queue, encode, decode = max((unit.seconds for unit in passage.units), key=sum, default=(0.0, 0.0, 0.0))
+    timings = max((unit.timings for unit in passage.units), key=sum, default=NO_TIME)
     caller_text = passage.source.origin
     untouched = "".join(passage.gaps) if passage.marks else caller_text
     warnings = [*passage.warnings]
     for unit in passage.wanted.each(passage.units):
         warnings += unit_warnings(passage, unit)
-    found = TranslatedText(
+    return TranslatedText(
         text=hypotheses[0].text if hypotheses else "" if caller_text.isspace() else untouched,
         hypotheses=hypotheses,
         split=passage.split,
@@ -267,12 +274,11 @@ def _completed(passage: Passage, waited_seconds: float) -> TranslatedText:
         num_source_tokens=sum(
             len(shown.ids) for unit in passage.units for piece in unit.attempt.pieces for shown in piece.shown
         ),
-        num_target_tokens=sum(answers[0].num_tokens for answers in lists),
-        timings=Timings(queue=waited_seconds + queue if passage.units else 0.0, encode=encode, decode=decode),
-        warnings=tuple(sorted(warnings, key=_span)),
+        num_target_tokens=hypotheses[0].num_tokens if hypotheses else 0,
+        timings=timings._replace(queue=waited_seconds + timings.queue) if passage.units else timings,
+        warnings=tuple(sorted(warnings, key=lambda warning: warning.span)),
         confidences=tuple(_confidences(passage, filler)),
     )
-    return found if passage.attributes is None else passage.attributes.restored(found, start_tags)
 
 
 def _confidences(passage: Passage, filler: str) -> Iterator[SentenceConfidence]:
@@ -285,31 +291,3 @@ def _confidences(passage: Passage, filler: str) -> Iterator[SentenceConfidence]:
         if confidence is not None:
             source, target = passage.source.back(unit.span), (offset, offset + len(text))
             yield SentenceConfidence(source=source, target=target, confidence=confidence)
-
-
-def first_of_each_text(ranked: Iterable[TextT]) -> tuple[TextT, ...]:
-    """The items in their order, without those whose text came before."""
-    first: dict[str, TextT] = {}
-    for hypothesis in ranked:
-        first.setdefault(hypothesis.text, hypothesis)
-    return tuple(first.values())
-
-
-def _joined(passage: Passage, answers: Sequence[Answer], filler: str) -> TranslatedHypothesis:
-    text, offsets = join(passage.gaps, [answer.text for answer in answers], filler=filler)
-    is_limited = any(answer.finish_reason is FinishReason.LENGTH for answer in answers)
-    return TranslatedHypothesis(
-        text=text,
-        score=sum(answer.score for answer in answers),
-        log_probability=sum(answer.log_probability for answer in answers),
-        finish_reason=FinishReason.LENGTH if is_limited else FinishReason.STOP,
-        alignments=tuple(
-            replace(link, source=passage.source.back(link.source), target=moved(link.target, offset))
-            for answer, offset in zip(answers, offsets, strict=True)
-            for link in answer.links
-        ),
-    )
-
-
-def _span(warning: TranslationWarning) -> Span:
-    return warning.span

@@ -1,10 +1,12 @@
 """The translation of a text, as it goes out: hypotheses, links between words, warnings."""
 
 import enum
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol, TypeVar
 
-from dragoman_server.engine.request import FinishReason
-from dragoman_server.text.mapped import Span
+from dragoman_server.engine.request import FinishReason, SentenceResult
+from dragoman_server.text.mapped import Span, join, moved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,15 +65,64 @@ class TranslationWarning:
 
 @dataclass(frozen=True, kw_only=True)
 class TranslatedHypothesis:
-    """One translation of a whole text; its numbers are sums over the sentences."""
+    """One translation of a text or of a part of one; its numbers are sums over the sentences."""
 
     text: str
-    score: float
-    log_probability: float
-    finish_reason: FinishReason
+    score: float = 0.0
+    log_probability: float = 0.0
+    finish_reason: FinishReason = FinishReason.STOP
     """LENGTH where any sentence reached its limit."""
-    alignments: tuple[Alignment, ...]
-    """Alignments in offsets of the whole text and of this hypothesis' whole text."""
+    num_tokens: int = 0
+    """Target tokens, ends included."""
+    alignments: tuple[Alignment, ...] = ()
+    """Alignments in offsets of the caller's whole text and of this text."""
+
+
+def whole_of(
+    parts: Sequence[TranslatedHypothesis], text: str, alignments: Iterable[Alignment]
+) -> TranslatedHypothesis:
+    """The hypothesis that the parts make up."""
+    is_limited = any(part.finish_reason is FinishReason.LENGTH for part in parts)
+    return TranslatedHypothesis(
+        text=text,
+        score=sum(part.score for part in parts),
+        log_probability=sum(part.log_probability for part in parts),
+        finish_reason=FinishReason.LENGTH if is_limited else FinishReason.STOP,
+        num_tokens=sum(part.num_tokens for part in parts),
+        alignments=tuple(alignments),
+    )
+
+
+def joined(
+    gaps: Sequence[str], parts: Sequence[TranslatedHypothesis], *, filler: str = ""
+) -> TranslatedHypothesis:
+    """The parts with gaps around them, and the filler where two touch."""
+    text, offsets = join(gaps, [part.text for part in parts], filler=filler)
+    return whole_of(
+        parts,
+        text,
+        (
+            replace(link, target=moved(link.target, offset))
+            for part, offset in zip(parts, offsets, strict=True)
+            for link in part.alignments
+        ),
+    )
+
+
+class _HasText(Protocol):
+    @property
+    def text(self) -> str: ...
+
+
+TextT = TypeVar("TextT", bound=_HasText)
+
+
+def first_of_each_text(ranked: Iterable[TextT]) -> tuple[TextT, ...]:
+    """The items in their order, without those whose text came before."""
+    first: dict[str, TextT] = {}
+    for hypothesis in ranked:
+        first.setdefault(hypothesis.text, hypothesis)
+    return tuple(first.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,16 +137,24 @@ class SentenceConfidence:
     """The probability that its chrF against a reference is 50 or more."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Timings:
+class Timings(NamedTuple):
     """Where the time of the sentence that took longest went, in seconds."""
 
-    queue: float
+    queue: float = 0.0
     """Waiting for a place in a batch, and before that for room in the queue."""
-    encode: float
+    encode: float = 0.0
     """Encoding."""
-    decode: float
+    decode: float = 0.0
     """Beam search."""
+
+
+NO_TIME = Timings()
+
+
+def slowest(results: Iterable[SentenceResult]) -> Timings:
+    """The timings of the sentence that took longest."""
+    timings = (Timings(each.queue_seconds, each.encode_seconds, each.decode_seconds) for each in results)
+    return max(timings, key=sum, default=NO_TIME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,3 +192,30 @@ class TranslatedText:
         lengths = [each.source[1] - each.source[0] for each in self.confidences]
         shares = zip(lengths, self.confidences, strict=True)
         return sum(length * each.confidence for length, each in shares) / sum(lengths) if lengths else None
+
+    def at(self, rank: int, source: str) -> TranslatedHypothesis:
+        """A hypothesis, the last one where there are fewer; the source where nothing was translated."""
+        if self.hypotheses:
+            return self.hypotheses[min(rank, len(self.hypotheses) - 1)]
+        return TranslatedHypothesis(text=self.text or source)
+
+
+def whole_text(
+    parts: Sequence[TranslatedText], whole_at: Callable[[int], TranslatedHypothesis]
+) -> TranslatedText:
+    """The text that the parts make up, without warnings and confidences.
+
+    `whole_at` makes a hypothesis of it of those of a rank.
+    """
+    num_hypotheses = max(len(part.hypotheses) for part in parts)
+    hypotheses = first_of_each_text(map(whole_at, range(max(num_hypotheses, 1))))
+    return TranslatedText(
+        text=hypotheses[0].text,
+        hypotheses=hypotheses if num_hypotheses else (),
+        split=any(part.split for part in parts),
+        truncated=any(part.truncated for part in parts),
+        num_units=sum(part.num_units for part in parts),
+        num_source_tokens=sum(part.num_source_tokens for part in parts),
+        num_target_tokens=sum(part.num_target_tokens for part in parts),
+        timings=max((part.timings for part in parts), key=sum),
+    )

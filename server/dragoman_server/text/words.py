@@ -13,6 +13,26 @@ from dragoman_bundle.languages import UNSPACED_CHARACTERS
 
 from dragoman_server.text.mapped import Span
 
+PLAIN_MARKS = ".!?,;:()"
+OWN_MARKS = {
+    **dict.fromkeys(("zh", "yue"), "。！？，；：（）"),
+    "ja": "。！？、；：（）",
+    **dict.fromkeys(("ar", "fa", "ckb", "ps"), ".!؟"),
+    **dict.fromkeys(("hi", "bn", "pa", "ne", "or", "as"), "।!?"),
+    "ur": "۔!؟",
+    "el": ".!;",
+    "km": "។!?",
+    "my": "။!?",
+    "hy": "։!?",
+}
+"""The marks of languages that have others than the plain ones, in their order; of some ends alone."""
+TO_PLAIN = {
+    own: plain
+    for language, marks in OWN_MARKS.items()
+    for own, plain in zip(marks, PLAIN_MARKS, strict=False)
+    if language != "el"
+}
+"""The plain mark for each; a Greek one is another in other languages."""
 _RUN = re.compile(r"\S+")
 IS_UNSPACED = re.compile(f"[{UNSPACED_CHARACTERS}]")
 """Finds a character of a script that writes no spaces."""
@@ -79,6 +99,28 @@ def is_of_word(character: str) -> bool:
 
 def _is_mark(character: str) -> bool:
     return unicodedata.category(character)[0] == "M"
+
+
+def find_word(word: str, text: str) -> Span | None:
+    """Where it stands in a text as words of their own, in letters of any size; None where it does not."""
+    for found in re.finditer(re.escape(word), text, re.IGNORECASE):
+        if not (goes_on(text, found.start()) or goes_on(text, found.end())):
+            return found.span()
+    return None
+
+
+def in_small_letters(text: str) -> str:
+    """The text in small letters, each as one code point, so that positions stay."""
+    small = text.lower()
+    if len(small) == len(text):
+        return small
+    return "".join(lower if len(lower := letter.lower()) == 1 else letter for letter in text)
+
+
+def capitalised(text: str, place: int = 0) -> str:
+    """The text with a capital at a place of it, which stays one code point."""
+    large = text[place : place + 1].upper()
+    return text[:place] + large + text[place + 1 :] if len(large) == 1 else text
 
 
 def _without_punctuation(text: str, start: int, end: int) -> Iterator[Span]:

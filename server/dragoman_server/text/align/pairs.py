@@ -15,7 +15,7 @@ from dragoman_server.text.cut.segment import segment
 from dragoman_server.text.mapped import Mapped, Span, moved
 from dragoman_server.text.options import Segmentation
 from dragoman_server.text.read.clean import clean, for_tokenizer
-from dragoman_server.text.translated import Alignment, Timings
+from dragoman_server.text.translated import Alignment, Timings, slowest
 from dragoman_server.wanted import Wanted
 
 
@@ -48,25 +48,31 @@ class PairOptions:
 class PairPart:
     """The spans of both texts that are linked at once."""
 
-    source: Span
-    """Its place in the cleaned text."""
-    target: Span
-    """Its place in the cleaned translation."""
-    source_spans: tuple[Span, ...]
-    """For each source token but the end, its span within the part."""
-    target_spans: tuple[Span, ...]
-    """For each target token that the model is made to say, its span within the part."""
+    spans: tuple[Span, Span]
+    """Its place in the cleaned text, and in the cleaned translation."""
+    token_spans: tuple[tuple[Span, ...], tuple[Span, ...]]
+    """For each source token but the end, and for each target token that the model is made to say, its span
+    within the part."""
+    sentence: Sentence
+    """What the engine decodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
     """A text and its translation, cut and tokenized."""
 
-    source: Mapped
-    target: Mapped
+    sides: tuple[Mapped, Mapped]
     parts: tuple[PairPart, ...]
-    sentences: tuple[Sentence, ...]
-    """The sentences that the engine decodes: one for each part."""
+
+    @property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """The sentences that the engine decodes: one for each part."""
+        return tuple(part.sentence for part in self.parts)
+
+    def at(self, priority: Priority) -> "Pair":
+        """The same with another priority."""
+        parts = (replace(part, sentence=replace(part.sentence, priority=priority)) for part in self.parts)
+        return replace(self, parts=tuple(parts))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,45 +90,43 @@ class AlignedPair:
 
 def prepare_pair(source: str, target: str, bundle: Bundle, options: PairOptions, wanted: Wanted) -> Pair:
     """Cuts and tokenizes a pair. Raises PairTooLongError, and UnwantedError."""
-    cleaned = clean(source), clean(target)
-    parts, sentences = [], []
-    for spans in wanted.each(matching_parts(*cleaned)):
-        made = _part(cleaned, spans, bundle, options, wanted)
-        if made is not None:
-            parts.append(made[0])
-            sentences.append(made[1])
-    return Pair(source=cleaned[0], target=cleaned[1], parts=tuple(parts), sentences=tuple(sentences))
+    sides = clean(source), clean(target)
+    parts = (_part(sides, spans, bundle, options, wanted) for spans in wanted.each(matching_parts(*sides)))
+    return Pair(sides=sides, parts=tuple(part for part in parts if part is not None))
 
 
-def complete_pair(
-    pair: Pair, results: Sequence[SentenceResult], bundle: Bundle, *, waited_seconds: float = 0.0
-) -> AlignedPair:
-    """The links of a pair from the results of its sentences, which `waited_seconds` for room in the queue."""
+def complete_pair(pair: Pair, results: Sequence[SentenceResult], bundle: Bundle) -> AlignedPair:
+    """The links of a pair from the results of its sentences."""
     alignments: list[Alignment] = []
     for part, result in zip(pair.parts, results, strict=True):
         attention_UT = result.hypotheses[0].attention
         assert attention_UT is not None
+        source_text, target_text = (
+            side.text[slice(*span)] for side, span in zip(pair.sides, part.spans, strict=True)
+        )
         links = align(
-            source_text=pair.source.text[slice(*part.source)],
-            source_spans=part.source_spans,
-            target_text=pair.target.text[slice(*part.target)],
-            target_spans=part.target_spans,
+            source_text=source_text,
+            source_spans=part.token_spans[0],
+            target_text=target_text,
+            target_spans=part.token_spans[1],
             attention_UT=attention_UT[int(bundle.manifest.attention_of_input) :],
         )
-        alignments += [
-            replace(
-                link,
-                source=pair.source.back(moved(link.source, part.source[0])),
-                target=pair.target.back(moved(link.target, part.target[0])),
-            )
-            for link in links
-        ]
+        alignments += (of_texts(link, pair.sides, part.spans) for link in links)
     return AlignedPair(
         alignments=tuple(alignments),
         num_source_tokens=sum(len(sentence.source) for sentence in pair.sentences),
         num_target_tokens=sum(len(sentence.target_prefix) for sentence in pair.sentences),
-        timings=_slowest(results, waited_seconds),
+        timings=slowest(results),
     )
+
+
+def of_texts(link: Alignment, sides: tuple[Mapped, Mapped], spans: tuple[Span, Span]) -> Alignment:
+    """A link of the parts at these spans as one of the caller's texts."""
+    source, target = (
+        side.back(moved(place, span[0]))
+        for side, place, span in zip(sides, (link.source, link.target), spans, strict=True)
+    )
+    return replace(link, source=source, target=target)
 
 
 def matching_parts(source: Mapped, target: Mapped) -> list[tuple[Span, Span]]:
@@ -141,7 +145,7 @@ def _part(
     bundle: Bundle,
     options: PairOptions,
     wanted: Wanted,
-) -> tuple[PairPart, Sentence] | None:
+) -> PairPart | None:
     """None where the tokenizer sees nothing on a side."""
     manifest = bundle.manifest
     tokenizers = bundle.source_tokenizer, bundle.target_tokenizer
@@ -166,12 +170,6 @@ def _part(
     ):
         if length > limit:
             raise PairTooLongError(side=name, span=side.back(span), num_tokens=length, max_tokens=limit)
-    part = PairPart(
-        source=spans[0],
-        target=spans[1],
-        source_spans=tuple(source.spans),
-        target_spans=tuple(span for _, span in said),
-    )
     sentence = Sentence(
         source=ids,
         # The step behind the last token reads it: of some models that is where what it comes from is known.
@@ -185,20 +183,5 @@ def _part(
         caller=wanted.caller,
         deadline=wanted.deadline,
     )
-    return part, sentence
-
-
-def _slowest(results: Sequence[SentenceResult], waited_seconds: float) -> Timings:
-    """The timings of the sentence that took longest."""
-    slowest = max(results, key=_seconds, default=None)
-    if slowest is None:
-        return Timings(queue=0.0, encode=0.0, decode=0.0)
-    return Timings(
-        queue=waited_seconds + slowest.queue_seconds,
-        encode=slowest.encode_seconds,
-        decode=slowest.decode_seconds,
-    )
-
-
-def _seconds(result: SentenceResult) -> float:
-    return result.queue_seconds + result.encode_seconds + result.decode_seconds
+    token_spans = tuple(source.spans), tuple(span for _, span in said)
+    return PairPart(spans=spans, token_spans=token_spans, sentence=sentence)

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Protocol, TypeVar
 
 from dragoman_server.engine.request import FinishReason, Hypothesis, SentenceResult
 from dragoman_server.text.align.links import linked
@@ -15,22 +14,21 @@ from dragoman_server.text.ask.attempts import next_attempt, tokenized
 from dragoman_server.text.judge.checking import Found, find_masks, find_pairs, lacks_terms, lost_numbers
 from dragoman_server.text.judge.edges import finished
 from dragoman_server.text.judge.writing import Insertion, place, written
-from dragoman_server.text.mapped import join, moved
 from dragoman_server.text.marks import Kind, Mark, within
-from dragoman_server.text.passage import Answer, Attempt, Passage, Piece, Shown, Stage, Unit
-from dragoman_server.text.translated import Alignment
+from dragoman_server.text.passage import Attempt, Passage, Piece, Shown, Stage, Unit
+from dragoman_server.text.translated import (
+    Alignment,
+    TextT,
+    Timings,
+    TranslatedHypothesis,
+    joined,
+    slowest,
+)
+from dragoman_server.text.words import capitalised
 
 _SENTENCE_MARKS = ".!?…。！？"
 _BEGINNING = re.compile(r"(?:<[^<>]*>|[\s\"'„“”‚‘’«»‹›(\[¿¡-])*+(\w+)")
 """A text up to its first word, behind tags and what opens."""
-
-
-class _HasText(Protocol):
-    @property
-    def text(self) -> str: ...
-
-
-TextT = TypeVar("TextT", bound=_HasText)
 
 
 def settled(passage: Passage, unit: Unit) -> Unit:
@@ -42,19 +40,12 @@ def settled(passage: Passage, unit: Unit) -> Unit:
 
 def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResult]]) -> Unit:
     """A unit with answers, or with its next attempt. The results are those of each piece of its attempt."""
-    slowest = max((result for of_piece in results for result in of_piece), key=_total, default=None)
-    seconds = unit.seconds
-    if slowest is not None:
-        queue, encode, decode = seconds
-        seconds = (
-            queue + slowest.queue_seconds,
-            encode + slowest.encode_seconds,
-            decode + slowest.decode_seconds,
-        )
+    of_attempt = slowest(result for of_piece in results for result in of_piece)
+    timings = Timings(*map(sum, zip(unit.timings, of_attempt, strict=True)))
     if unit.attempt.stage is Stage.APART:
-        joined = _in_parts(passage, unit, unit.attempt, zip(unit.attempt.pieces, results, strict=True))
-        begun = tuple(_begun(passage, unit, answer) for answer in joined)
-        return replace(unit, answers=begun, seconds=seconds)
+        of_parts = _in_parts(passage, unit, unit.attempt, zip(unit.attempt.pieces, results, strict=True))
+        begun = tuple(_begun(passage, unit, answer) for answer in of_parts)
+        return replace(unit, answers=begun, timings=timings)
     piece, of_piece = unit.attempt.pieces[0], results[0]
     options = passage.options
     is_simple = options.num_hypotheses == 1 and not (options.return_alignments or passage.is_markup)
@@ -66,10 +57,10 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
             text = _finished(passage, piece.shown[0].text.text, text)
         answer = _answer_of(hypothesis, text)
         return Unit(
-            span=unit.span, replaced=unit.replaced, attempt=unit.attempt, answers=(answer,), seconds=seconds
+            span=unit.span, replaced=unit.replaced, attempt=unit.attempt, answers=(answer,), timings=timings
         )
     contents = _contents(passage, unit, results[1:])
-    answers: list[Answer] = []
+    answers: list[TranslatedHypothesis] = []
     if unit.first is not None:
         answers, _ = _answers(passage, unit, *unit.first, contents)
     lost: tuple[Mark, ...] = ()
@@ -77,11 +68,11 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
         answers, lost = _answers(passage, unit, piece, of_piece, contents)
     if answers:
         begun = tuple(_begun(passage, unit, answer) for answer in answers)
-        return replace(unit, answers=begun, first=None, seconds=seconds)
+        return replace(unit, answers=begun, first=None, timings=timings)
     lost = tuple(sorted({*unit.lost, *lost}, key=lambda mark: mark.span))
     attempt = tokenized(next_attempt(passage, unit, lost), passage.bundle)
     first = (piece, of_piece) if attempt.contents else None
-    return settled(passage, replace(unit, attempt=attempt, lost=lost, first=first, seconds=seconds))
+    return settled(passage, replace(unit, attempt=attempt, lost=lost, first=first, timings=timings))
 
 
 def _contents(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResult]]) -> dict[Mark, str]:
@@ -98,7 +89,7 @@ def _in_parts(
     unit: Unit,
     attempt: Attempt,
     results: Iterable[tuple[Piece, Sequence[SentenceResult]]],
-) -> list[Answer]:
+) -> list[TranslatedHypothesis]:
     """The answers to what is translated in parts, from the next results of so many pieces."""
     found = [
         _answers(passage, unit, piece, of_piece)[0]
@@ -130,7 +121,7 @@ def _answers(
     piece: Piece,
     results: Sequence[SentenceResult],
     contents: Mapping[Mark, str] | None = None,
-) -> tuple[list[Answer], tuple[Mark, ...]]:
+) -> tuple[list[TranslatedHypothesis], tuple[Mark, ...]]:
     """The answers to a piece that do, best first, and what the best of the others lost.
 
     All do of one that has no `contents`, of elements that are asked for by themselves; it holds no mark then.
@@ -148,7 +139,7 @@ def _answers(
     refused: list[tuple[Mark, ...]] = []
     is_partial = piece.is_part or passage.is_markup
 
-    def accepted() -> Iterator[Answer]:
+    def accepted() -> Iterator[TranslatedHypothesis]:
         for hypothesis, shown in candidates:
             text = passage.bundle.target_tokenizer.decode_text(hypothesis.tokens)
             if is_partial and not any(map(str.isalnum, text)):
@@ -178,9 +169,11 @@ def _answers(
     return answers, refused[0] if refused else ()
 
 
-def _source_of(passage: Passage, unit: Unit, piece: Piece) -> Answer:
+def _source_of(passage: Passage, unit: Unit, piece: Piece) -> TranslatedHypothesis:
     """What stands there, as the answer to a piece that the model says nothing of."""
-    return Answer(text=passage.written(passage.source.back(piece.span), within(unit.marks, piece.span)))
+    return TranslatedHypothesis(
+        text=passage.written(passage.source.back(piece.span), within(unit.marks, piece.span))
+    )
 
 
 def _answer(
@@ -192,12 +185,11 @@ def _answer(
     text: str,
     masks: Sequence[Found],
     contents: Mapping[Mark, str],
-) -> tuple[Answer, tuple[Mark, ...]]:
+) -> tuple[TranslatedHypothesis, tuple[Mark, ...]]:
     """A hypothesis as an answer, and the elements that are around no word of it."""
     has_tags = bool(piece.inserted or piece.elements)
     found = None
     if passage.options.return_alignments or has_tags:
-        found = linked(shown.text.text, shown.ids, hypothesis, passage.bundle)
         # Its end may be another than the model's.
         found = linked(shown.text.text, shown.ids, hypothesis, passage.bundle).until(len(text))
     insertions: Sequence[Insertion] = ()
@@ -206,7 +198,11 @@ def _answer(
         insertions, empty = place(piece, shown.text, text, found, passage.output_of, contents)
     out = written(passage, unit, text, [(span, _filled(mark, contents)) for span, mark in masks], insertions)
     links = tuple(
-        replace(link, source=shown.text.back(link.source), target=out.onto(link.target))
+        replace(
+            link,
+            source=passage.source.back(shown.text.back(link.source)),
+            target=out.onto(link.target),
+        )
         for link in (found.links if found and passage.options.return_alignments else ())
     )
     return _answer_of(hypothesis, out.text, links), empty
@@ -219,14 +215,14 @@ def _filled(mark: Mark, contents: Mapping[Mark, str]) -> Mark:
     return replace(mark, output=f"{mark.output}{contents[mark]}{mark.closing}")
 
 
-def _answer_of(hypothesis: Hypothesis, text: str, links: tuple[Alignment, ...] = ()) -> Answer:
-    return Answer(
+def _answer_of(hypothesis: Hypothesis, text: str, links: tuple[Alignment, ...] = ()) -> TranslatedHypothesis:
+    return TranslatedHypothesis(
         text=text,
         score=hypothesis.score,
         log_probability=hypothesis.log_probability,
         finish_reason=hypothesis.finish_reason,
         num_tokens=len(hypothesis.tokens) + (hypothesis.finish_reason is FinishReason.STOP),
-        links=links,
+        alignments=links,
     )
 
 
@@ -252,7 +248,7 @@ def _terms(unit: Unit) -> list[str]:
     return [mark.output for mark in unit.marks if mark.kind is Kind.TERM and mark.output]
 
 
-def _begun(passage: Passage, unit: Unit, answer: Answer) -> Answer:
+def _begun(passage: Passage, unit: Unit, answer: TranslatedHypothesis) -> TranslatedHypothesis:
     """The answer with a capital, where a sentence begins with a term that is written small."""
     terms = _terms(unit)
     if not terms or passage.options.protection.is_as_written:
@@ -261,33 +257,16 @@ def _begun(passage: Passage, unit: Unit, answer: Answer) -> Answer:
     is_sentence = text[-1] in _SENTENCE_MARKS and next(filter(str.isalpha, text)).isupper()
     if not (is_sentence and found and found[1].islower()):
         return answer
-    start, large = found.start(1), answer.text[found.start(1)].upper()
-    if len(large) > 1 or not any(answer.text.startswith(term, start) for term in terms):
-        return answer
-    return replace(answer, text=answer.text[:start] + large + answer.text[start + 1 :])
+    start = found.start(1)
+    begins = any(answer.text.startswith(term, start) for term in terms)
+    return replace(answer, text=capitalised(answer.text, start)) if begins else answer
 
 
-def _joined(attempt: Attempt, found: Sequence[Sequence[Answer]]) -> Iterator[Answer]:
+def _joined(
+    attempt: Attempt, found: Sequence[Sequence[TranslatedHypothesis]]
+) -> Iterator[TranslatedHypothesis]:
     """The answers to a unit's pieces as answers to the unit; a piece with fewer gives its last."""
     for rank in range(max(map(len, found), default=1)):
         parts = [answers[min(rank, len(answers) - 1)] for answers in found]
         texts = [part.text for part in parts]
-        gaps = attempt.seams.gaps(attempt.gaps, texts) if attempt.seams else attempt.gaps
-        text, offsets = join(gaps, texts, filler="")
-        is_limited = any(part.finish_reason is FinishReason.LENGTH for part in parts)
-        yield Answer(
-            text=text,
-            score=sum(part.score for part in parts),
-            log_probability=sum(part.log_probability for part in parts),
-            finish_reason=FinishReason.LENGTH if is_limited else FinishReason.STOP,
-            num_tokens=sum(part.num_tokens for part in parts),
-            links=tuple(
-                replace(link, target=moved(link.target, offset))
-                for part, offset in zip(parts, offsets, strict=True)
-                for link in part.links
-            ),
-        )
-
-
-def _total(result: SentenceResult) -> float:
-    return result.queue_seconds + result.encode_seconds + result.decode_seconds
+        yield joined(attempt.seams.gaps(attempt.gaps, texts) if attempt.seams else attempt.gaps, parts)

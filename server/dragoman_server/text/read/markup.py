@@ -17,9 +17,9 @@ from importlib.resources import files
 from itertools import accumulate
 from typing import NamedTuple
 
+from dragoman_files.hypertext import LANGUAGE, values_read
 from dragoman_server.text.mapped import Edit, Mapped, Span, moved
 from dragoman_server.text.marks import Kind, Mark
-from dragoman_server.text.read.attributes import Value, values_of
 from dragoman_server.text.read.clean import clean
 
 MAX_UNCLOSED = 16
@@ -44,6 +44,14 @@ _LOWERED = str.maketrans("0123456789+-−([)]", "₀₁₂₃₄₅₆₇₈₉�
 _FORMULA = re.compile(r"(?<![A-Za-z])(?:[A-Z][a-z]?)+\Z")
 """What a lowered number follows in a formula; `search` takes the end of its range for that of the text."""
 _Attributes = Sequence[tuple[str, str | None]]
+
+
+class Value(NamedTuple):
+    """What stands in an attribute; spans count the caller's code points."""
+
+    tag: Span
+    span: Span
+    is_language: bool
 
 
 class _EventKind(enum.Enum):
@@ -133,7 +141,7 @@ class _Reader:
                 if event.name == "textarea":
                     self._is_kept = event.kind is _EventKind.START
                 if event.attributes:
-                    self.values += values_of(event.name, raw, event.start, _elements("read"))
+                    self.values += _values(event.name, raw, event.start)
                 if event.kind is _EventKind.START and end is not None and not is_block:
                     last = events[end]
                     closed = self._text[last.start : last.end]
@@ -206,6 +214,18 @@ class _Reader:
             return span, _BOUNDARY
         self.marks.append(Mark(span=span, kind=Kind.UNTRANSLATED))
         return span, _OBJECT
+
+
+def _values(name: str, raw: str, start: int) -> list[Value]:
+    """What is to be changed in a start tag of this name: texts for people, and its language."""
+    tag = start, start + len(raw)
+    spans = {found.span(2): True for found in LANGUAGE.finditer(raw)} if name == "html" else {}
+    spans |= {
+        span: False
+        for span in values_read(name, raw, 1 + len(name), len(raw))
+        if "<" not in raw[slice(*span)]
+    }
+    return [Value(tag, moved(span, start), spans[span]) for span in sorted(spans)]
 
 
 @functools.cache
