@@ -215,7 +215,7 @@ def blanked(text: str, marks: Sequence[Mark], sign: str) -> str:
     return "".join(signs)
 
 
-def trimmed(text: str, span: Span, marks: Iterable[Mark]) -> Span | None:
+def trimmed(text: str, span: Span, marks: Iterable[Mark] = ()) -> Span | None:
     """A span without white space and inserted marks at its ends; None where nothing else is in it."""
     start, end = span
     starting = {mark.span[0]: mark.span[1] for mark in marks if mark.is_inserted}

@@ -60,15 +60,7 @@ def tokenized(attempt: Attempt, bundle: Bundle, known: Sequence[int] | None = No
             Shown(text=shown.text, masks=shown.masks, ids=with_end(tokens, bundle))
             for shown, tokens in zip(piece.shown, ids, strict=True)
         )
-        pieces.append(
-            Piece(
-                span=piece.span,
-                shown=forms,
-                inserted=piece.inserted,
-                elements=piece.elements,
-                is_part=piece.is_part,
-            )
-        )
+        pieces.append(replace(piece, shown=forms))
     return replace(attempt, pieces=tuple(pieces))
 
 

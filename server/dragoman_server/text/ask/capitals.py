@@ -6,6 +6,8 @@ Where it is translated to is in capitals again.
 import re
 from collections.abc import Callable, Sequence
 
+from dragoman_server.text.words import capitalised, in_small_letters
+
 MIN_LETTERS = 5
 """Fewest letters of a single word that counts as written in capitals: shorter ones are abbreviations, as
 "NATO"."""
@@ -27,9 +29,8 @@ def readings(text: str) -> list[str]:
     """The text in small letters, each way as long as it: with the first letter large, and with every
     word's."""
     small = in_small_letters(text)
-    first = next((index for index, character in enumerate(small) if character.isalpha()), 0)
-    sentence = small[:first] + _large(small[first : first + 1]) + small[first + 1 :]
-    title = _WORD.sub(lambda word: _capitalised(word[0]), small)
+    sentence = _begun(small)
+    title = _WORD.sub(lambda word: capitalised(word[0]), small)
     return [sentence] if title == sentence else [sentence, title]
 
 
@@ -40,27 +41,11 @@ def by_vocabulary(text: str, count_pieces: Callable[[Sequence[str]], Sequence[in
     """
     small = in_small_letters(text)
     words = list(dict.fromkeys(_WORD.findall(small)))
-    num_pieces = count_pieces([*words, *map(_capitalised, words)])
+    num_pieces = count_pieces([*words, *map(capitalised, words)])
     is_large = {word: num_pieces[len(words) + rank] < num_pieces[rank] for rank, word in enumerate(words)}
-    written = _WORD.sub(lambda word: _capitalised(word[0]) if is_large[word[0]] else word[0], small)
-    first = next((index for index, character in enumerate(written) if character.isalpha()), 0)
-    return written[:first] + _large(written[first : first + 1]) + written[first + 1 :]
+    return _begun(_WORD.sub(lambda word: capitalised(word[0]) if is_large[word[0]] else word[0], small))
 
 
-def in_small_letters(text: str) -> str:
-    """The text in small letters, as long as it."""
-    return "".join(_small(character) for character in text)
-
-
-def _capitalised(word: str) -> str:
-    return _large(word[0]) + word[1:]
-
-
-def _small(character: str) -> str:
-    small = character.lower()
-    return small if len(small) == 1 else character
-
-
-def _large(character: str) -> str:
-    large = character.upper()
-    return large if len(large) == 1 else character
+def _begun(text: str) -> str:
+    """The text with its first letter large."""
+    return capitalised(text, next((index for index, letter in enumerate(text) if letter.isalpha()), 0))

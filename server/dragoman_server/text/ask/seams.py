@@ -11,11 +11,9 @@ from dataclasses import dataclass
 
 from dragoman_bundle.languages import primary_language, writes_spaces
 
-from dragoman_server.text.words import IS_UNSPACED
+from dragoman_server.text.words import IS_UNSPACED, OWN_MARKS, PLAIN_MARKS, TO_PLAIN
 
-_TO_NARROW = dict(zip("。，、；：！？（）", ".,,;:!?()", strict=True))
-_WIDE = {"zh": "。，；：！？（）", "yue": "。，；：！？（）", "ja": "。、；：！？（）"}
-_TO_WIDE = {language: dict(zip(".,;:!?()", wide, strict=True)) for language, wide in _WIDE.items()}
+_WIDE_TO_PLAIN = {mark: TO_PLAIN[mark] for mark in "。，、；：！？（）"}
 _CLOSING = frozenset(".,;:!?%…。，、；：！？")
 _ENDING = frozenset("。！？）")
 _QUOTES = "\"'"
@@ -38,7 +36,8 @@ class Seams:
         tokens = _tokens(text, is_markup=self.is_markup)
         if writes_spaces(self.target):
             return _narrow(tokens)
-        return _wide(tokens, _TO_WIDE.get(primary_language(self.target), {}))
+        own = OWN_MARKS.get(primary_language(self.target), "")
+        return _wide(tokens, dict(zip(PLAIN_MARKS, own, strict=True)) if own[3:] else {})
 
     def gaps(self, gaps: Sequence[str], texts: Sequence[str]) -> list[str]:
         """The gaps before, between and behind the texts, with the spaces that belong there."""
@@ -112,7 +111,7 @@ def _narrow(tokens: Sequence[_Token]) -> str:
     written: list[str] = []
     is_due = False
     for token, before, _ in _in_context(tokens):
-        seen, mark = token.seen, _TO_NARROW.get(token.seen)
+        seen, mark = token.seen, _WIDE_TO_PLAIN.get(token.seen)
         closes_behind = seen != "" and (_closes(seen) or (seen in _QUOTES and before in _ENDING))
         if mark and closes_behind:
             while written and written[-1] == " ":

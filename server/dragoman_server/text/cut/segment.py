@@ -141,8 +141,8 @@ def segment(text: str, *, language: str, mode: Segmentation) -> list[Span]:
                 for cell in _cells(text, line.span())
                 for sentence in _sentences(text, cell, language)
             )
-        trimmed = (_trim(text, sentence) for sentence in sentences)
-        spans += [span for span in trimmed if span and holds_letter(text[slice(*span)])]
+        inner = (trimmed(text, sentence) for sentence in sentences)
+        spans += [span for span in inner if span and holds_letter(text[slice(*span)])]
     return spans
 
 
@@ -162,7 +162,7 @@ def halve(text: str, span: Span) -> tuple[Span, Span] | None:
     cuts = [match.end() for match in _CLAUSE_END.finditer(text, start + quarter, end - quarter)]
     cuts = cuts or [match.end() for match in _SPACES.finditer(text, start, end)]
     cut = min(cuts, key=lambda position: abs(position - middle)) if cuts else _between_characters(text, span)
-    left, right = _trim(text, (start, cut)), _trim(text, (cut, end))
+    left, right = trimmed(text, (start, cut)), trimmed(text, (cut, end))
     return (left, right) if left and right else None
 
 
@@ -202,14 +202,6 @@ def _sentences(text: str, line: Span, language: str) -> Iterator[Span]:
         start = line[0] + end
     if start < line[1]:
         yield start, line[1]
-
-
-def _trim(text: str, span: Span) -> Span | None:
-    start, end = span
-    piece = text[start:end]
-    end -= len(piece) - len(piece.rstrip())
-    start += len(piece) - len(piece.lstrip())
-    return (start, end) if start < end else None
 
 
 def _between_characters(text: str, span: Span) -> int:

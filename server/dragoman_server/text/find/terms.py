@@ -14,7 +14,7 @@ from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 from dragoman_server.text.find.stems import by_stems
 from dragoman_server.text.mapped import Span
 from dragoman_server.text.marks import Kind, Mark
-from dragoman_server.text.words import unbroken
+from dragoman_server.text.words import capitalised, in_small_letters, unbroken
 
 # Stand around every range that no term begins or ends within. So what is found has whole words only, and a
 # longer term that would end in a word hides none that fits. Neither is a character of any text.
@@ -55,7 +55,7 @@ class TermIndex:
         """
         first: dict[str, Term] = {}
         for term in terms:
-            first.setdefault(_folded(term.source), term)
+            first.setdefault(in_small_letters(term.source), term)
         self._terms = list(first.values())
         self._stemmed_in, self._is_as_written = stemmed_in, is_as_written
         self._automata: tuple[_Automaton, _Automaton, _Automaton] | None = None
@@ -76,7 +76,7 @@ class TermIndex:
             inflected = terms if self._stemmed_in else []
             self._automata = (
                 _Automaton(_kept_spellings(self._terms)),
-                _Automaton((_folded(term.source), term) for term in terms),
+                _Automaton((in_small_letters(term.source), term) for term in terms),
                 _Automaton(
                     # Of short words stemmers leave the commonest endings of all.
                     (by_stems(term.source + ending, self._stemmed_in).text, term)
@@ -138,7 +138,7 @@ class _Marked:
     def __init__(self, text: str) -> None:
         spans = list(unbroken(text))
         self.text = _mark(text, spans)
-        self.folded = _mark(_folded(text), spans)
+        self.folded = _mark(in_small_letters(text), spans)
         self._starts = [start + 2 * rank for rank, (start, _) in enumerate(spans)]
 
     def back(self, start: int, end: int) -> Span:
@@ -155,9 +155,7 @@ def _kept_spellings(terms: Iterable[Term]) -> Iterator[tuple[str, Term]]:
     """How terms that are to be there as they are may be written: as they are given, or with a capital."""
     for term in terms:
         if term.target is None:
-            for spelling in {term.source, _capitalised(term.source)}:
-                if len(spelling) == len(term.source):
-                    yield spelling, term
+            yield from ((spelling, term) for spelling in {term.source, capitalised(term.source)})
 
 
 def _in_case_of(found: str, source: str, target: str) -> str:
@@ -165,22 +163,8 @@ def _in_case_of(found: str, source: str, target: str) -> str:
     if len(found) > 1 and found.isupper() and not source.isupper():
         return target.upper()
     if found[0] != source[0] and found[0].isupper():
-        return _capitalised(target)
+        return capitalised(target)
     return target
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _folded(text: str) -> str:
-    """The text in small letters, each as one code point, so that positions stay."""
-    small = text.lower()
-    return (
-        small
-        if len(small) == len(text)
-        else "".join(lower if len(lower := character.lower()) == 1 else character for character in text)
-    )
 
 
 MAX_PATTERN_BYTES = 1 << 20

@@ -38,16 +38,15 @@ def unreadable_words(text: str, span: Span, unknown: Sequence[Span], *, language
     """
     start, end = span
     unit = text[start:end]
-    is_known = _Known(unknown)
     found: list[Span] = []
     for first, last in words(unit):
-        is_unknown = not is_known(first, last)
+        is_unknown = _overlaps(unknown, first, last)
         word = unit[first:last]
         if not (is_unknown or is_foreign(word, language)):
             continue
         if not any(map(str.isalnum, word)):
             for position, end_of_run in _runs_of_one_sign(word, first):
-                if not is_known(position, position + 1):
+                if _overlaps(unknown, position, position + 1):
                     yield Mark(span=moved((position, end_of_run), start), kind=Kind.EMOJI)
         elif found and not unit[found[-1][1] : first].strip():
             found[-1] = (found[-1][0], last)
@@ -57,16 +56,10 @@ def unreadable_words(text: str, span: Span, unknown: Sequence[Span], *, language
         yield Mark(span=moved(word_span, start), kind=Kind.UNKNOWN)
 
 
-class _Known:
-    """Whether a range touches none of those that are `unknown`, which are in order and don't overlap."""
-
-    def __init__(self, unknown: Sequence[Span]) -> None:
-        self._unknown = unknown
-        self._ends = [end for _, end in unknown]
-
-    def __call__(self, first: int, last: int) -> bool:
-        place = bisect_right(self._ends, first)
-        return place == len(self._unknown) or self._unknown[place][0] >= last
+def _overlaps(spans: Sequence[Span], first: int, last: int) -> bool:
+    """Whether a range has anything of the spans, which are in order and don't overlap."""
+    place = bisect_right(spans, first, key=lambda span: span[1])
+    return place < len(spans) and spans[place][0] < last
 
 
 def _runs_of_one_sign(word: str, offset: int) -> Iterator[Span]:

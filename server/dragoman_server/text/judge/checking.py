@@ -11,7 +11,7 @@ from dragoman_server.text.find.stems import by_stems
 from dragoman_server.text.mapped import Span, moved
 from dragoman_server.text.marks import How, Kind, Mark, beginning_outside
 from dragoman_server.text.passage import Passage, Shown, Unit
-from dragoman_server.text.words import goes_on
+from dragoman_server.text.words import find_word
 
 Found = tuple[Span, Mark]
 """Where in an answer the mask of a mark stands."""
@@ -100,23 +100,13 @@ def lacks_terms(passage: Passage, unit: Unit, shown: Shown, answer: str) -> bool
     folded = fold(answer)
     # Longest first: a term may be a part of another.
     for output in sorted(map(fold, outputs), key=len, reverse=True):
-        start = _find_word(output, folded)
-        if start is None:
+        found = find_word(output, folded)
+        if found is None:
             return True
-        folded = folded[:start] + " " + folded[start + len(output) :]
+        folded = folded[: found[0]] + " " + folded[found[1] :]
     return False
 
 
 def _left(unit: Unit, shown: Shown) -> Sequence[Mark]:
     """The marks of a unit that no mask stands for, or for an element that they stand in."""
     return beginning_outside([mark for _, mark in shown.masks], unit.marks)
-
-
-def _find_word(word: str, text: str) -> int | None:
-    start = text.find(word)
-    while start >= 0:
-        end = start + len(word)
-        if not (goes_on(text, start) or goes_on(text, end)):
-            return start
-        start = text.find(word, start + 1)
-    return None

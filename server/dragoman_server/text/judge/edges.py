@@ -6,24 +6,13 @@ from collections.abc import Callable, Sequence
 from dragoman_bundle.languages import primary_language
 
 from dragoman_server.text.cut.rules import rules_for
+from dragoman_server.text.words import OWN_MARKS, TO_PLAIN, capitalised, in_small_letters
 
 _WHOLE_ENDS = ".!?"
-_ENDS = {
-    **dict.fromkeys(("zh", "yue", "ja"), "。！？"),
-    **dict.fromkeys(("ar", "fa", "ckb", "ps"), ".!؟"),
-    **dict.fromkeys(("hi", "bn", "pa", "ne", "or", "as"), "।!?"),
-    "ur": "۔!؟",
-    "el": ".!;",
-    "km": "។!?",
-    "my": "။!?",
-    "hy": "։!?",
-}
-"""The ends of sentences of languages that have others."""
 _WITHOUT_END = frozenset(("th", "lo"))
 """Languages whose sentences have no mark at their end but to ask and to call."""
 _SIGNS = ".!?…,;:–—" + "。！？，、：；．؟।۔។။։"
-_PLAIN = str.maketrans({"。": ".", "．": ".", "।": ".", "۔": ".", "។": ".", "။": ".", "։": "."})
-_PLAIN |= str.maketrans({"！": "!", "？": "?", "؟": "?", "，": ",", "、": ",", "：": ":", "；": ";"})
+_PLAIN = str.maketrans({**TO_PLAIN, "．": "."})
 _CLOSING = "\"'”’“‘»«›‹)]}）」』】"
 _WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
 _CAPITAL_NOUNS = frozenset(("de", "lb"))
@@ -94,7 +83,7 @@ def _of_language(signs: str, language: str) -> str:
     primary = primary_language(language)
     if primary in _WITHOUT_END:
         return signs.replace(".", "")
-    own = _ENDS.get(primary)
+    own = OWN_MARKS.get(primary, "")[:3]
     return signs.translate(str.maketrans(_WHOLE_ENDS, own)) if own else signs
 
 
@@ -108,12 +97,10 @@ def _begun(answer: str, shown: str, source: str, target: str, count_pieces: Coun
     if first[0][0].isupper() and letter.islower():
         # A German noun that stands alone has its capital anyway.
         is_noun = primary_language(source) in _CAPITAL_NOUNS and first[0] == shown.strip()
-        changed = letter if is_noun else letter.upper()
-    elif first[0][0].islower() and letter.isupper() and not _is_name(word[0], count_pieces):
-        changed = letter.lower()
-    else:
-        return answer
-    return answer[:start] + (changed if len(changed) == 1 else letter) + answer[start + 1 :]
+        return answer if is_noun else capitalised(answer, start)
+    if first[0][0].islower() and letter.isupper() and not _is_name(word[0], count_pieces):
+        return answer[:start] + in_small_letters(letter) + answer[start + 1 :]
+    return answer
 
 
 def _is_name(word: str, count_pieces: CountPieces) -> bool:

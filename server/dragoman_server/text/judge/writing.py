@@ -4,7 +4,6 @@ Tags stand around the words that theirs became, and what was left out next to th
 """
 
 import html
-import re
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from dragoman_server.text.judge.checking import Found
 from dragoman_server.text.mapped import Edit, Mapped, Span
 from dragoman_server.text.marks import Kind, Mark
 from dragoman_server.text.passage import Passage, Piece, Unit
-from dragoman_server.text.words import goes_on
+from dragoman_server.text.words import find_word
 
 MAX_DEPTH = 100
 """How deep elements may be within each other in one sentence, of those that stand around different words."""
@@ -135,16 +134,6 @@ def _origins(linked: Linked) -> list[Span | None]:
     ]
 
 
-def _find(content: str | None, answer: str) -> Span | None:
-    """Where what an element holds stands in an answer, as words of their own."""
-    if not content:
-        return None
-    for found in re.finditer(re.escape(content), answer, re.IGNORECASE):
-        if not (goes_on(answer, found.start()) or goes_on(answer, found.end())):
-            return found.span()
-    return None
-
-
 def place(
     piece: Piece,
     shown: Mapped,
@@ -166,7 +155,7 @@ def place(
     for element in piece.elements:
         span = shown.forth(element.span[0]), shown.forth(element.span[1])
         nodes.append(_Node(element, span, any(map(str.isalnum, shown.text[slice(*span)]))))
-        if (place := _find(contents.get(element), answer)) is not None:
+        if (held := contents.get(element)) and (place := find_word(held, answer)):
             target.claim(place, span)
     placed = list(_lay_out(_nested(nodes), target, (0, len(target.words)), (0, len(answer))))
     text, reached = shown.origin, 0
