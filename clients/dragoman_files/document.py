@@ -4,7 +4,6 @@ A document is read as a whole and written in one go from its beginning to its en
 stands between the text before and its own, then its translation.
 """
 
-import functools
 import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -130,14 +129,12 @@ def units_of(source: str, segments: Sequence[Segment], codec: Codec, size: int, 
                 is_markup=segment.readable is not None,
                 error=None,
                 location={"number": number, "line": line},
-                write=functools.partial(
-                    _write,
+                write=_writer(
                     segment,
-                    (codec.mark if number == 1 else b"") + codec.encode(source[end : segment.start]),
-                    source[segment.start : segment.end] if segment.original is None else segment.original,
-                    codec.encode(source[segment.end :]) if is_last else b"",
                     codec,
-                    segment.text if segment.readable is not None and segment.original is None else None,
+                    (codec.mark if number == 1 else b"") + codec.encode(source[end : segment.start]),
+                    source[segment.start : segment.end],
+                    codec.encode(source[segment.end :]) if is_last else b"",
                 ),
             )
         )
@@ -146,17 +143,18 @@ def units_of(source: str, segments: Sequence[Segment], codec: Codec, size: int, 
     return units
 
 
-def _write(
-    segment: Segment,
-    before: bytes,
-    original: str,
-    after: bytes,
-    codec: Codec,
-    unchanged: str | None,
-    translation: str | None,
-    details: Details,
-) -> bytes:
-    """`unchanged` is a translation that leaves what stands there, to the byte."""
-    is_original = translation is None or translation == unchanged
-    written = original if is_original or translation is None else segment.write(translation)
-    return before + codec.encode(segment.before + written + segment.after) + after
+def _writer(
+    segment: Segment, codec: Codec, before: bytes, raw: str, after: bytes
+) -> Callable[[str | None, Details], bytes]:
+    """A unit's bytes, with what stands around them; `raw` is its text in the source."""
+
+    def write(translation: str | None, details: Details) -> bytes:
+        is_same = segment.readable is not None and segment.original is None and translation == segment.text
+        if translation is None or is_same:
+            # What stands there is left, to the byte.
+            written = raw if segment.original is None else segment.original
+        else:
+            written = segment.write(translation)
+        return before + codec.encode(segment.before + written + segment.after) + after
+
+    return write

@@ -89,28 +89,28 @@ def runs(source: str, pieces: Iterable[Piece], reading: Reading, encode: "Encode
 
     An element that is not closed in the text that it is opened in bounds that text, too.
     """
-    of_text: list[Piece] = []
-    bounded = _bounded(pieces, reading)
-    num_held = 0
-    for piece in (*bounded, None):
+    bounded, partners = _bounded(pieces, reading)
+    num_held = first = 0
+    for last, piece in enumerate((*bounded, None)):
         if piece is not None and piece.kind != "markup":
-            of_text.append(piece)
             continue
-        run = _run(source, of_text, encode)
+        run = _run(source, bounded, partners, first, last - 1, encode)
         if run is not None:
             num_held += len(run.pieces)
             yield run
-        of_text = []
+        first = last + 1
     reading.give_back(ITEM_BYTES * (len(bounded) - num_held))
 
 
-def _bounded(pieces: Iterable[Piece], reading: Reading) -> list[Piece]:
-    """The pieces, in which elements nest and none is in a text in part: their tags are markup then."""
+def _bounded(pieces: Iterable[Piece], reading: Reading) -> tuple[list[Piece], dict[int, int]]:
+    """The pieces, in which elements nest and none is in a text in part: their tags are markup then; and where
+    each element that is opened is closed."""
     result = []
     for piece in pieces:
         reading.take(ITEM_BYTES)
         result.append(piece)
     opened: list[int] = []
+    partners: dict[int, int] = {}
 
     def bound(indices: Iterable[int]) -> None:
         for index in indices:
@@ -124,16 +124,16 @@ def _bounded(pieces: Iterable[Piece], reading: Reading) -> list[Piece]:
             bound(opened)
         elif piece.kind == "close":
             if opened and result[opened[-1]].name == piece.name:
-                opened.pop()
+                partners[opened.pop()] = index
             else:
                 bound([*opened, index])
     bound(opened)
-    return result
+    return result, partners
 
 
-def _run(source: str, pieces: Sequence[Piece], encode: "Encode") -> "Run | None":
-    partners = _partners(pieces)
-    first, last = 0, len(pieces) - 1
+def _run(
+    source: str, pieces: Sequence[Piece], partners: Mapping[int, int], first: int, last: int, encode: "Encode"
+) -> "Run | None":
     while first <= last:
         if _is_outside(source, pieces[first]):
             first += 1
@@ -160,18 +160,6 @@ def _run(source: str, pieces: Sequence[Piece], encode: "Encode") -> "Run | None"
         piece.decode(source[piece.start : piece.end]) for piece in within if piece.kind in ("text", "break")
     )
     return Run(source, within, text, encode) if has_letters(text) else None
-
-
-def _partners(pieces: Sequence[Piece]) -> dict[int, int]:
-    """Where each element that is opened is closed."""
-    opened: list[int] = []
-    partners = {}
-    for index, piece in enumerate(pieces):
-        if piece.kind == "open":
-            opened.append(index)
-        elif piece.kind == "close":
-            partners[opened.pop()] = index
-    return partners
 
 
 def _is_outside(source: str, piece: Piece) -> bool:

@@ -5,7 +5,7 @@ Spans count code points of the cleaned text. Pure.
 
 import enum
 from bisect import bisect_left
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -250,3 +250,34 @@ def cut_to(tags: Iterable[Mark], span: Span) -> tuple[Mark, ...]:
             closing = None if closing is None else closing + (outer.closing or "")
         found[overlap] = Mark(span=overlap, kind=Kind.ELEMENT, output=opening, closing=closing)
     return (*found.values(), *others)
+
+
+class Opened:
+    """What was opened and not closed yet, each with its place."""
+
+    def __init__(self) -> None:
+        self._stack: list[tuple[str | int, int]] = []
+        self._num_open: Counter[str | int] = Counter()
+
+    def __contains__(self, key: str | int) -> bool:
+        return self._num_open[key] > 0
+
+    @property
+    def last(self) -> int | None:
+        """The place of the last one."""
+        return self._stack[-1][1] if self._stack else None
+
+    def append(self, key: str | int, place: int) -> None:
+        self._stack.append((key, place))
+        self._num_open[key] += 1
+
+    def close(self, key: str | int | None) -> list[int]:
+        """The places of all down to the last one of that key, which are open no more; of None of all."""
+        places: list[int] = []
+        if key is None or key in self:
+            last: str | int | None = None
+            while self._stack and (last is None or last != key):
+                last, place = self._stack.pop()
+                self._num_open[last] -= 1
+                places.append(place)
+        return places

@@ -85,27 +85,26 @@ def numbers_in(text: str, language: str = "") -> list[Number]:
 def _with_company(text: str, found: re.Match[str], known: Notation, begin: int) -> Number:
     """A number with what belongs to it, which stands behind `begin`."""
     start, end = found.span()
+    number = Number(span=(start, end), text=found[0])
     if known.before and (unit := known.before.search(text, max(begin, start - _MAX_BEFORE), start)):
-        return Number(span=(unit.start(), end), text=found[0], units=known.units_of(unit["unit"]))
+        return replace(number, span=(unit.start(), end), units=known.units_of(unit["unit"]))
     if text[max(start - 1, 0) : start].isalpha():
         # "H2 m", and "ist5 Dollar" of a model that swallowed a space.
-        return Number(span=(start, end), text=found[0])
+        return number
     if _HOUR.fullmatch(found[0]) and (time := known.time.match(text, end)):
-        return Number(span=(start, time.end()), text=found[0], times=_times(found[0], time))
+        return replace(number, span=(start, time.end()), times=_times(found[0], time))
     if known.behind and (unit := known.behind.match(text, end)):
-        return Number(span=(start, unit.end()), text=found[0], units=known.units_of(unit["unit"]))
+        return replace(number, span=(start, unit.end()), units=known.units_of(unit["unit"]))
     if known.month and _DAY_ALONE.fullmatch(found[0]):
-        day = int(found[0])
-        if date := _date_behind(known.month).match(text, end):
-            month = known.months[date["month"]]
-            return Number(span=(start, date.end()), text=found[0], date=(day, month, date["year"] or ""))
-        before = _month_before(known.month).search(text, max(begin, start - _MAX_BEFORE), start)
-        if before and (year := _YEAR_BEHIND.match(text, end)):
-            month = known.months[before["month"]]
-            return Number(
-                span=(before.start(), year.end()), text=found[0], date=(day, month, year["year"] or "")
-            )
-    return Number(span=found.span(), text=found[0])
+        before = None
+        if (year := _date_behind(known.month).match(text, end)) is None:
+            before = _month_before(known.month).search(text, max(begin, start - _MAX_BEFORE), start)
+            year = _YEAR_BEHIND.match(text, end) if before else None
+        if year:
+            month = known.months[(before or year)["month"]]
+            place = before.start() if before else start, year.end()
+            return replace(number, span=place, date=(int(found[0]), month, year["year"] or ""))
+    return number
 
 
 def _with_ending(text: str, number: Number, language: str) -> Number:

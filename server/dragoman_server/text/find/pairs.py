@@ -8,14 +8,13 @@ import functools
 import re
 import tomllib
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 
 from dragoman_bundle.languages import primary_language, writes_spaces
 
 from dragoman_server.text.mapped import Span
-from dragoman_server.text.marks import Kind, Mark, blanked
+from dragoman_server.text.marks import Kind, Mark, Opened, blanked
 from dragoman_server.text.words import IS_UNSPACED
 
 _BRACKETS = (
@@ -55,7 +54,7 @@ def find_pairs(text: str, marks: Sequence[Mark], target: str) -> list[Mark]:
 def matched(marks: Iterable[Mark]) -> list[Pair]:
     """The pairs among marks, which are in order, in the order that they begin in."""
     found: list[Pair] = []
-    opened = _Opened()
+    opened = Opened()
     for mark in marks:
         if mark.kind is Kind.OPENING:
             opened.append(_sort(mark), len(found))
@@ -101,44 +100,13 @@ def _sort(mark: Mark | None) -> str:
     return sign if sign in _CLOSING else _OPENING.get(sign, '"')
 
 
-class _Opened:
-    """What was opened and not closed yet, each with its place."""
-
-    def __init__(self) -> None:
-        self._stack: list[tuple[str | int, int]] = []
-        self._num_open: Counter[str | int] = Counter()
-
-    def __contains__(self, key: str | int) -> bool:
-        return self._num_open[key] > 0
-
-    @property
-    def last(self) -> int | None:
-        """The place of the last one."""
-        return self._stack[-1][1] if self._stack else None
-
-    def append(self, key: str | int, place: int) -> None:
-        self._stack.append((key, place))
-        self._num_open[key] += 1
-
-    def close(self, key: str | int | None) -> list[int]:
-        """The places of all down to the last one of that key, which are open no more; of None of all."""
-        places: list[int] = []
-        if key is None or key in self:
-            last: str | int | None = None
-            while self._stack and (last is None or last != key):
-                last, place = self._stack.pop()
-                self._num_open[last] -= 1
-                places.append(place)
-        return places
-
-
 class _Finder:
     """Finds the pairs of a text."""
 
     def __init__(self, text: str, target: str) -> None:
         self._text = text
         self._target = target
-        self._opened = _Opened()
+        self._opened = Opened()
         self._last_word = self._last_space = -1
         """The last signs that a word, and that a space, stands before."""
 

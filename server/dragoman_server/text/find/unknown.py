@@ -18,14 +18,7 @@ from dragoman_server.text.marks import Kind, Mark
 from dragoman_server.text.words import words
 
 _EVERYWHERE = (
-    "LATIN",
-    "FULLWIDTH",
-    "FEMININE",
-    "MASCULINE",
-    "MODIFIER",
-    "MICRO",
-    "SUPERSCRIPT",
-    "SUBSCRIPT",
+    *("LATIN", "FULLWIDTH", "FEMININE", "MASCULINE", "MODIFIER", "MICRO", "SUPERSCRIPT", "SUBSCRIPT"),
     "DOUBLE-STRUCK",
 )
 

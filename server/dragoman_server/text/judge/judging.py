@@ -4,7 +4,7 @@ Spans of an answer count code points of what goes out for the unit.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -41,61 +41,31 @@ def settled(passage: Passage, unit: Unit) -> Unit:
 def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResult]]) -> Unit:
     """A unit with answers, or with its next attempt. The results are those of each piece of its attempt."""
     of_attempt = slowest(result for of_piece in results for result in of_piece)
-    timings = Timings(*map(sum, zip(unit.timings, of_attempt, strict=True)))
+    unit = replace(unit, timings=Timings(*map(sum, zip(unit.timings, of_attempt, strict=True))))
+    judging = _Judging(passage, unit)
+    remaining = iter(zip(unit.attempt.pieces, results, strict=True))
     if unit.attempt.stage is Stage.APART:
-        of_parts = _in_parts(passage, unit, unit.attempt, zip(unit.attempt.pieces, results, strict=True))
-        begun = tuple(_begun(passage, unit, answer) for answer in of_parts)
-        return replace(unit, answers=begun, timings=timings)
-    piece, of_piece = unit.attempt.pieces[0], results[0]
-    options = passage.options
+        return judging.done(judging.in_parts(unit.attempt, remaining))
+    options, first = passage.options, next(remaining)
     is_simple = options.num_hypotheses == 1 and not (options.return_alignments or passage.is_markup)
-    if is_simple and of_piece and unit.is_plain:
+    if is_simple and first[1] and unit.is_plain:
         # The commonest case by far, done at once.
-        hypothesis = of_piece[0].hypotheses[0]
-        text = passage.bundle.target_tokenizer.decode_text(hypothesis.tokens)
-        if options.protection.is_automatic and _is_whole(passage, hypothesis):
-            text = _finished(passage, piece.shown[0].text.text, text)
-        answer = _answer_of(hypothesis, text)
-        return Unit(
-            span=unit.span, replaced=unit.replaced, attempt=unit.attempt, answers=(answer,), timings=timings
-        )
-    contents = _contents(passage, unit, results[1:])
-    answers: list[TranslatedHypothesis] = []
-    if unit.first is not None:
-        answers, _ = _answers(passage, unit, *unit.first, contents)
+        hypothesis = first[1][0].hypotheses[0]
+        text = judging.text(first[0], first[0].shown[0], hypothesis)
+        return replace(unit, answers=(_answer_of(hypothesis, text),))
+    for element, attempt in unit.attempt.contents:
+        judging.contents[element] = judging.in_parts(attempt, remaining)[0].text
     lost: tuple[Mark, ...] = ()
-    if not answers:
-        answers, lost = _answers(passage, unit, piece, of_piece, contents)
-    if answers:
-        begun = tuple(_begun(passage, unit, answer) for answer in answers)
-        return replace(unit, answers=begun, first=None, timings=timings)
+    for attempted in (unit.first, first):
+        if attempted is not None:
+            answers, lost = judging.answers(*attempted)
+            if answers:
+                return judging.done(answers)
     lost = tuple(sorted({*unit.lost, *lost}, key=lambda mark: mark.span))
     attempt = tokenized(next_attempt(passage, unit, lost), passage.bundle)
-    first = (piece, of_piece) if attempt.contents else None
-    return settled(passage, replace(unit, attempt=attempt, lost=lost, first=first, timings=timings))
-
-
-def _contents(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResult]]) -> dict[Mark, str]:
-    """What the elements that are masked hold in the translation."""
-    remaining = iter(zip(unit.attempt.pieces[1:], results, strict=True))
-    return {
-        element: _in_parts(passage, unit, attempt, remaining)[0].text
-        for element, attempt in unit.attempt.contents
-    }
-
-
-def _in_parts(
-    passage: Passage,
-    unit: Unit,
-    attempt: Attempt,
-    results: Iterable[tuple[Piece, Sequence[SentenceResult]]],
-) -> list[TranslatedHypothesis]:
-    """The answers to what is translated in parts, from the next results of so many pieces."""
-    found = [
-        _answers(passage, unit, piece, of_piece)[0]
-        for piece, of_piece in islice(results, len(attempt.pieces))
-    ]
-    return list(_joined(attempt, found))
+    return settled(
+        passage, replace(unit, attempt=attempt, lost=lost, first=first if attempt.contents else None)
+    )
 
 
 def distinct(ranked: Iterable[TextT], *, maximum: int) -> Iterator[TextT]:
@@ -115,151 +85,156 @@ def distinct(ranked: Iterable[TextT], *, maximum: int) -> Iterator[TextT]:
                 return
 
 
-def _answers(
-    passage: Passage,
-    unit: Unit,
-    piece: Piece,
-    results: Sequence[SentenceResult],
-    contents: Mapping[Mark, str] | None = None,
-) -> tuple[list[TranslatedHypothesis], tuple[Mark, ...]]:
-    """The answers to a piece that do, best first, and what the best of the others lost.
+class _Judging:
+    """The answers to the pieces of one unit."""
 
-    All do of one that has no `contents`, of elements that are asked for by themselves; it holds no mark then.
-    """
-    if not results:
-        # The tokenizer sees nothing in it.
-        return [_source_of(passage, unit, piece)], ()
-    candidates = [
-        (hypothesis, shown)
-        for shown, result in zip((shown for shown in piece.shown if shown.ids), results, strict=True)
-        for hypothesis in result.hypotheses
-    ]
-    if len(piece.shown) > 1:
-        candidates.sort(key=lambda candidate: -candidate[0].score)
-    refused: list[tuple[Mark, ...]] = []
-    is_partial = piece.is_part or passage.is_markup
+    def __init__(self, passage: Passage, unit: Unit) -> None:
+        self._passage, self._unit = passage, unit
+        self.contents: dict[Mark, str] = {}
+        """What the elements that are masked hold in the translation."""
+        self._terms = [mark.output for mark in unit.marks if mark.kind is Kind.TERM and mark.output]
 
-    def accepted() -> Iterator[TranslatedHypothesis]:
-        for hypothesis, shown in candidates:
-            text = passage.bundle.target_tokenizer.decode_text(hypothesis.tokens)
-            if is_partial and not any(map(str.isalnum, text)):
-                # Tags would be around nothing.
-                continue
-            if (piece.is_part or passage.options.protection.is_automatic) and _is_whole(passage, hypothesis):
-                begins = text.startswith((*(word for word, _ in shown.masks), *_terms(unit)))
-                text = _finished(passage, shown.text.text, text, is_cased=not (begins or unit.in_capitals))
-            masks: list[Found] | None = []
-            if contents is not None:
-                masks = find_masks(shown.masks, text)
-                lost = lost_numbers(passage, unit, shown, text, masks or [])
-                pairs = None if masks is None else find_pairs(passage, unit, shown, text, masks)
-                if masks is None or pairs is None or lost or lacks_terms(passage, unit, shown, text):
+    def done(self, answers: Iterable[TranslatedHypothesis]) -> Unit:
+        """The unit with its answers."""
+        return replace(self._unit, answers=tuple(map(self._begun, answers)), first=None)
+
+    def in_parts(
+        self, attempt: Attempt, results: Iterable[tuple[Piece, Sequence[SentenceResult]]]
+    ) -> list[TranslatedHypothesis]:
+        """The answers to what is translated in parts, from the next results of so many pieces."""
+        of_pieces = islice(results, len(attempt.pieces))
+        found = [self.answers(piece, of_piece, is_part=True)[0] for piece, of_piece in of_pieces]
+        return list(_joined(attempt, found))
+
+    def answers(
+        self, piece: Piece, results: Sequence[SentenceResult], *, is_part: bool = False
+    ) -> tuple[list[TranslatedHypothesis], tuple[Mark, ...]]:
+        """The answers to a piece that do, best first, and what the best of the others lost.
+
+        All do of a part of what is translated in parts; it holds no mark.
+        """
+        if not results:
+            # The tokenizer sees nothing in it.
+            return [self._source_of(piece)], ()
+        candidates = [
+            (hypothesis, shown)
+            for shown, result in zip((shown for shown in piece.shown if shown.ids), results, strict=True)
+            for hypothesis in result.hypotheses
+        ]
+        if len(piece.shown) > 1:
+            candidates.sort(key=lambda candidate: -candidate[0].score)
+        refused: list[tuple[Mark, ...]] = []
+
+        def accepted() -> Iterator[TranslatedHypothesis]:
+            for hypothesis, shown in candidates:
+                text = self.text(piece, shown, hypothesis)
+                if (piece.is_part or self._passage.is_markup) and not any(map(str.isalnum, text)):
+                    # Tags would be around nothing.
+                    continue
+                masks, lost = ([], ()) if is_part else self._checked(shown, text)
+                if masks is None:
                     refused.append(lost)
                     continue
-                masks = [*masks, *pairs]
-            answer, lost = _answer(passage, unit, piece, shown, hypothesis, text, masks or [], contents or {})
-            if lost and contents is not None:
-                refused.append(lost)
-            else:
-                yield answer
+                answer, lost = self._answer(piece, shown, hypothesis, text, masks)
+                if lost and not is_part:
+                    refused.append(lost)
+                else:
+                    yield answer
 
-    answers = list(distinct(accepted(), maximum=passage.options.num_hypotheses))
-    if not answers and not refused:
-        answers = [_source_of(passage, unit, piece)]
-    return answers, refused[0] if refused else ()
+        answers = list(distinct(accepted(), maximum=self._passage.options.num_hypotheses))
+        if not answers and not refused:
+            answers = [self._source_of(piece)]
+        return answers, refused[0] if refused else ()
 
+    def _source_of(self, piece: Piece) -> TranslatedHypothesis:
+        """What stands there, as the answer to a piece that the model says nothing of."""
+        marks = within(self._unit.marks, piece.span)
+        return TranslatedHypothesis(text=self._passage.written(self._passage.source.back(piece.span), marks))
 
-def _source_of(passage: Passage, unit: Unit, piece: Piece) -> TranslatedHypothesis:
-    """What stands there, as the answer to a piece that the model says nothing of."""
-    return TranslatedHypothesis(
-        text=passage.written(passage.source.back(piece.span), within(unit.marks, piece.span))
-    )
+    def text(self, piece: Piece, shown: Shown, hypothesis: Hypothesis) -> str:
+        """What the model says, with its beginning and its end as its source has them.
 
-
-def _answer(
-    passage: Passage,
-    unit: Unit,
-    piece: Piece,
-    shown: Shown,
-    hypothesis: Hypothesis,
-    text: str,
-    masks: Sequence[Found],
-    contents: Mapping[Mark, str],
-) -> tuple[TranslatedHypothesis, tuple[Mark, ...]]:
-    """A hypothesis as an answer, and the elements that are around no word of it."""
-    has_tags = bool(piece.inserted or piece.elements)
-    found = None
-    if passage.options.return_alignments or has_tags:
-        # Its end may be another than the model's.
-        found = linked(shown.text.text, shown.ids, hypothesis, passage.bundle).until(len(text))
-    insertions: Sequence[Insertion] = ()
-    empty: tuple[Mark, ...] = ()
-    if has_tags and found:
-        insertions, empty = place(piece, shown.text, text, found, passage.output_of, contents)
-    out = written(passage, unit, text, [(span, _filled(mark, contents)) for span, mark in masks], insertions)
-    links = tuple(
-        replace(
-            link,
-            source=passage.source.back(shown.text.back(link.source)),
-            target=out.onto(link.target),
+        One that is continued has no end, and neither has what is truncated.
+        """
+        passage, tokenizer = self._passage, self._passage.bundle.target_tokenizer
+        text = tokenizer.decode_text(hypothesis.tokens)
+        is_finished = piece.is_part or passage.options.protection.is_automatic
+        is_cut = passage.truncated or hypothesis.finish_reason is FinishReason.LENGTH
+        if is_cut or not is_finished or passage.languages[0] == passage.languages[1]:
+            return text
+        begins = text.startswith((*(word for word, _ in shown.masks), *self._terms))
+        return finished(
+            text,
+            shown.text.text,
+            languages=passage.languages,
+            count_pieces=lambda words: list(map(len, tokenizer.encode_ids(words))),
+            is_cased=not (begins or self._unit.in_capitals),
         )
-        for link in (found.links if found and passage.options.return_alignments else ())
-    )
-    return _answer_of(hypothesis, out.text, links), empty
+
+    def _checked(self, shown: Shown, text: str) -> tuple[list[Found] | None, tuple[Mark, ...]]:
+        """Where the masks stand in an answer, and signs of pairs; None for one that lacks something, and the
+        numbers that it lacks."""
+        passage, unit = self._passage, self._unit
+        masks = find_masks(shown.masks, text)
+        lost = lost_numbers(passage, unit, shown, text, masks or [])
+        pairs = None if masks is None else find_pairs(passage, unit, shown, text, masks)
+        if masks is None or pairs is None or lost or lacks_terms(passage, unit, shown, text):
+            return None, lost
+        return [*masks, *pairs], ()
+
+    def _answer(
+        self, piece: Piece, shown: Shown, hypothesis: Hypothesis, text: str, masks: Sequence[Found]
+    ) -> tuple[TranslatedHypothesis, tuple[Mark, ...]]:
+        """A hypothesis as an answer, and the elements that are around no word of it."""
+        passage = self._passage
+        has_tags = bool(piece.inserted or piece.elements)
+        found = None
+        if passage.options.return_alignments or has_tags:
+            # Its end may be another than the model's.
+            found = linked(shown.text.text, shown.ids, hypothesis, passage.bundle).until(len(text))
+        insertions: Sequence[Insertion] = ()
+        empty: tuple[Mark, ...] = ()
+        if has_tags and found:
+            insertions, empty = place(piece, shown.text, text, found, passage.output_of, self.contents)
+        filled = [(span, self._filled(mark)) for span, mark in masks]
+        out = written(passage, self._unit, text, filled, insertions)
+        links = (
+            replace(
+                link, source=passage.source.back(shown.text.back(link.source)), target=out.onto(link.target)
+            )
+            for link in (found.links if found and passage.options.return_alignments else ())
+        )
+        return _answer_of(hypothesis, out.text, links), empty
+
+    def _filled(self, mark: Mark) -> Mark:
+        """An element that is masked with what it holds in the translation, as the text in its place."""
+        if mark not in self.contents:
+            return mark
+        return replace(mark, output=f"{mark.output}{self.contents[mark]}{mark.closing}")
+
+    def _begun(self, answer: TranslatedHypothesis) -> TranslatedHypothesis:
+        """The answer with a capital, where a sentence begins with a term that is written small."""
+        if not self._terms or self._passage.options.protection.is_as_written:
+            return answer
+        text = self._passage.source.text[slice(*self._unit.span)]
+        found = _BEGINNING.match(answer.text)
+        is_sentence = text[-1] in _SENTENCE_MARKS and next(filter(str.isalpha, text)).isupper()
+        if not (is_sentence and found and found[1].islower()):
+            return answer
+        start = found.start(1)
+        begins = any(answer.text.startswith(term, start) for term in self._terms)
+        return replace(answer, text=capitalised(answer.text, start)) if begins else answer
 
 
-def _filled(mark: Mark, contents: Mapping[Mark, str]) -> Mark:
-    """An element that is masked with what it holds in the translation, as the text in its place."""
-    if mark not in contents:
-        return mark
-    return replace(mark, output=f"{mark.output}{contents[mark]}{mark.closing}")
-
-
-def _answer_of(hypothesis: Hypothesis, text: str, links: tuple[Alignment, ...] = ()) -> TranslatedHypothesis:
+def _answer_of(hypothesis: Hypothesis, text: str, links: Iterable[Alignment] = ()) -> TranslatedHypothesis:
     return TranslatedHypothesis(
         text=text,
         score=hypothesis.score,
         log_probability=hypothesis.log_probability,
         finish_reason=hypothesis.finish_reason,
         num_tokens=len(hypothesis.tokens) + (hypothesis.finish_reason is FinishReason.STOP),
-        alignments=links,
+        alignments=tuple(links),
     )
-
-
-def _is_whole(passage: Passage, hypothesis: Hypothesis) -> bool:
-    """Whether an answer and what was asked for have their ends: one that is continued has none."""
-    source, target = passage.languages
-    return source != target and not passage.truncated and hypothesis.finish_reason is not FinishReason.LENGTH
-
-
-def _finished(passage: Passage, shown: str, answer: str, *, is_cased: bool = True) -> str:
-    tokenizer = passage.bundle.target_tokenizer
-    return finished(
-        answer,
-        shown,
-        languages=passage.languages,
-        count_pieces=lambda words: list(map(len, tokenizer.encode_ids(words))),
-        is_cased=is_cased,
-    )
-
-
-def _terms(unit: Unit) -> list[str]:
-    """What the terms of a unit are translated by."""
-    return [mark.output for mark in unit.marks if mark.kind is Kind.TERM and mark.output]
-
-
-def _begun(passage: Passage, unit: Unit, answer: TranslatedHypothesis) -> TranslatedHypothesis:
-    """The answer with a capital, where a sentence begins with a term that is written small."""
-    terms = _terms(unit)
-    if not terms or passage.options.protection.is_as_written:
-        return answer
-    text, found = passage.source.text[slice(*unit.span)], _BEGINNING.match(answer.text)
-    is_sentence = text[-1] in _SENTENCE_MARKS and next(filter(str.isalpha, text)).isupper()
-    if not (is_sentence and found and found[1].islower()):
-        return answer
-    start = found.start(1)
-    begins = any(answer.text.startswith(term, start) for term in terms)
-    return replace(answer, text=capitalised(answer.text, start)) if begins else answer
 
 
 def _joined(

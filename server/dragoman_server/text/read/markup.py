@@ -9,7 +9,6 @@ import html
 import re
 import tomllib
 import unicodedata
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -19,7 +18,7 @@ from typing import NamedTuple
 
 from dragoman_files.hypertext import LANGUAGE, values_read
 from dragoman_server.text.mapped import Edit, Mapped, Span, moved
-from dragoman_server.text.marks import Kind, Mark
+from dragoman_server.text.marks import Kind, Mark, Opened
 from dragoman_server.text.read.clean import clean
 
 MAX_UNCLOSED = 16
@@ -278,21 +277,13 @@ def _is_cut_off(text: str, start: int) -> bool:
 
 def _match_tags(events: Sequence[_Event]) -> dict[int, int]:
     """The index of the end tag, by the index of each start tag that is closed. The pairs nest."""
-    open_tags: list[int] = []
-    num_open: Counter[str] = Counter()
+    opened = Opened()
     matched: dict[int, int] = {}
     for index, event in enumerate(events):
         if event.kind is _EventKind.START:
-            open_tags.append(index)
-            num_open[event.name] += 1
-        elif event.kind is _EventKind.END and num_open[event.name]:
-            while True:
-                last = open_tags.pop()
-                name = events[last].name
-                num_open[name] -= 1
-                if name == event.name:
-                    matched[last] = index
-                    break
+            opened.append(event.name, index)
+        elif event.kind is _EventKind.END and (places := opened.close(event.name)):
+            matched[places[-1]] = index
     return matched
 
 
