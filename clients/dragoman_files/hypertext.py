@@ -4,17 +4,19 @@ import html
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Literal, NamedTuple
 
 from dragoman_files.document import Segment
 from dragoman_files.format import ITEM_BYTES, Reading
 from dragoman_files.tags import Kind, Piece, Value, block_segments, encode_with
 from dragoman_files.texts import ELEMENTS, has_letters, primary_language, unescape
 
+Span = tuple[int, int]
 _ELEMENTS = ELEMENTS["html"]
-_REFERENCE = re.compile(r"(&(?:#\w+|\w+);)")
+_REFERENCE = re.compile(r"&(?:#\w+|\w+);")
 _DEPTHS = {"open": 1, "close": -1}
 """By how much a tag goes deeper."""
 _TOKEN = re.compile(
@@ -33,10 +35,6 @@ _TOKEN = re.compile(
 _LINE = re.compile(r"[\r\n]++|[^\r\n]++")
 _BEGIN_OF_TOKEN = re.compile("<(?=[A-Za-z/!?])")
 _ATTRIBUTE = re.compile(r"""([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>]*+)))?+""")
-_RAW_TEXT = {
-    name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in ("script", "style", "textarea")
-}
-"""Elements whose content has no tags, and what ends it."""
 _MAY_BE_READ = re.compile("|".join(("value", "content", *_ELEMENTS["read"])), re.IGNORECASE)
 _ROOT = re.compile(r"<html\b[^<>]*>", re.IGNORECASE)
 LANGUAGE = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["']?)([\w-]+)""", re.IGNORECASE)
@@ -85,19 +83,9 @@ def _blocks(source: str, reading: Reading) -> Iterator[list[Piece]]:
         if mark.kind == "bound":
             yield [*_joined(block), replace(mark, kind="markup")]
             block = []
-        elif mark.kind == "text":
-            block += _text_pieces(source, mark.start, mark.end)
         else:
             block.append(mark)
     yield list(_joined(block))
-
-
-def _text_pieces(source: str, start: int, end: int) -> Iterator[Piece]:
-    """A text, in which each reference is a piece of its own."""
-    for part in _REFERENCE.split(source[start:end]):
-        if part:
-            yield Piece(start=start, end=start + len(part), kind="text", decode=unescape)
-        start += len(part)
 
 
 def _joined(block: list[Piece]) -> Iterator[Piece]:
@@ -112,18 +100,74 @@ def _joined(block: list[Piece]) -> Iterator[Piece]:
         yield Piece(start=pieces[0].start, end=pieces[-1].end, kind="word" if is_whole else "markup")
 
 
-def values_read(tag: str, source: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where the texts that people read or hear stand in a tag's attributes."""
-    if start < 0 or not _MAY_BE_READ.search(source, start, end):
+class Token(NamedTuple):
+    """A part of a page."""
+
+    kind: Literal["text", "reference", "raw", "open", "close", "empty", "unclosed"]
+    """A text; a reference; a text in which there are no tags; the tags that begin and end an element; what
+    has no content, such as a comment; and what the end cuts off."""
+    start: int
+    end: int
+    name: str = ""
+    """A tag's name in small letters; "!doctype" of a declaration."""
+    attributes: Span = (0, 0)
+    """The range of a tag's attributes."""
+
+
+def tokens(source: str, position: int, raw: Collection[str], references: re.Pattern[str]) -> Iterator[Token]:
+    """All of a page from a position on, without gaps; within `raw` elements there are no tags."""
+    while (begin := _BEGIN_OF_TOKEN.search(source, position)) is not None:
+        start = begin.start()
+        yield from _texts(source, position, start, references)
+        found = _TOKEN.match(source, start)
+        if found is None:
+            yield Token("unclosed", start, len(source))
+            return
+        position = found.end()
+        if found["end"]:
+            yield Token("close", start, position, found["end"].lower())
+            continue
+        name = "!doctype" if found["declaration"] else (found["start"] or "").lower()
+        is_open = bool(found["start"]) and not found["empty"]
+        attributes = found.span("attributes") if found["start"] else (0, 0)
+        yield Token("open" if is_open else "empty", start, position, name, attributes)
+        if is_open and name in raw:
+            end = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(source, position)
+            stop = len(source) if end is None else end.start()
+            if position < stop:
+                yield Token("raw", position, stop)
+            position = stop
+    yield from _texts(source, position, len(source), references)
+
+
+def _texts(source: str, start: int, end: int, references: re.Pattern[str]) -> Iterator[Token]:
+    for found in references.finditer(source, start, end):
+        if start < found.start():
+            yield Token("text", start, found.start())
+        yield Token("reference", *found.span())
+        start = found.end()
+    if start < end:
+        yield Token("text", start, end)
+
+
+def stated(source: str, attributes: Span) -> dict[str, str]:
+    """What attributes say, by their names; all in small letters."""
+    return {
+        match[1].lower(): (match[2] or match[3] or match[4] or "").lower()
+        for match in _ATTRIBUTE.finditer(source, *attributes)
+    }
+
+
+def values_read(tag: str, source: str, attributes: Span) -> Iterator[Span]:
+    """The ranges of the texts that people read or hear in a tag's attributes."""
+    if not _MAY_BE_READ.search(source, *attributes):
         return
-    found = list(_ATTRIBUTE.finditer(source, start, end))
-    stated = {match[1].lower(): (match[2] or match[3] or match[4] or "").lower() for match in found}
-    kinds = {f"{tag}.{stated.get(name)}" for name in ("type", "name", "property")}
-    is_known = not kinds.isdisjoint(_ELEMENTS["read"])
-    for match in found:
-        name, rank = match[1].lower(), match.lastindex or 1
-        is_read = name in _ELEMENTS["read"] or (is_known and name in ("value", "content"))
-        if is_read and rank > 1 and has_letters(match[rank]):
+    known = stated(source, attributes)
+    kinds = {f"{tag}.{known.get(name)}" for name in ("type", "name", "property")}
+    names = _ELEMENTS["read"].union(() if kinds.isdisjoint(_ELEMENTS["read"]) else ("value", "content"))
+    for match in _ATTRIBUTE.finditer(source, *attributes):
+        rank = match.lastindex or 1
+        if match[1].lower() in names and rank > 1 and has_letters(match[rank]):
             yield match.span(rank)
 
 
@@ -141,49 +185,42 @@ class _Page:
 
         No reader sees a tag or a comment that the end cuts off.
         """
-        source, position = self._source, 0
-        while (begin := _BEGIN_OF_TOKEN.search(source, position)) is not None:
-            start = begin.start()
-            if start > position:
-                yield self._mark(position, start, "text")
-            token = _TOKEN.match(source, start)
-            if token is None:
-                yield self._mark(start, len(source), "empty")
-                return
-            position = token.end()
-            tag = (token["start"] or token["end"] or "").lower()
-            kind: Kind = "empty"
-            if token["end"]:
-                kind = "close"
-                mark = self._tag_mark(start, position, kind, tag)
-                if self._open_names[tag]:
-                    self._close(tag)
+        for token in tokens(self._source, 0, _ELEMENTS["raw"], _REFERENCE):
+            if token.kind == "raw":
+                for line in _LINE.finditer(self._source, token.start, token.end):
+                    if line[0].isspace():
+                        yield self._mark(*line.span(), "bound")
+                    else:
+                        yield from map(self._text, _texts(self._source, *line.span(), _REFERENCE))
+            elif token.kind in ("text", "reference"):
+                yield self._text(token)
+            elif token.kind == "close":
+                mark = self._tag_mark(token, "close")
+                if self._open_names[token.name]:
+                    self._close(token.name)
                 yield mark
-                continue
-            if token["start"] and not token["empty"] and tag not in _ELEMENTS["void"]:
-                kind = "open"
-                if tag in _ELEMENTS["self_closing"] and self._open and self._open[-1][0] == tag:
-                    self._close(tag)
-                self._open.append((tag, self._is_translated(tag, token["attributes"])))
-                self._open_names[tag] += 1
-            mark = self._tag_mark(start, position, kind, "html" if token["declaration"] else tag)
-            is_read = (
-                self._open[-1][1] if kind == "open" else self._is_translated(tag, token["attributes"] or "")
-            )
-            yield replace(mark, values=tuple(self._values(tag, token))) if is_read else mark
-            if kind == "open" and tag in _RAW_TEXT:
-                end = _RAW_TEXT[tag].search(source, position)
-                stop = len(source) if end is None else end.start()
-                for line in _LINE.finditer(source, position, stop):
-                    yield self._mark(*line.span(), "bound" if line[0].isspace() else "text")
-                position = stop
-        if position < len(source):
-            yield self._mark(position, len(source), "text")
+            else:
+                yield self._opened(token)
 
-    def _tag_mark(self, start: int, end: int, kind: Kind, tag: str) -> Piece:
-        return self._mark(
-            start, end, kind if not tag or tag in _ELEMENTS["within_sentences"] else "bound", tag, kind
-        )
+    def _text(self, token: Token) -> Piece:
+        return replace(self._mark(token.start, token.end, "text"), decode=unescape)
+
+    def _opened(self, token: Token) -> Piece:
+        """The piece of a start tag, or of what has no content."""
+        tag = token.name
+        is_open = token.kind == "open" and tag not in _ELEMENTS["void"]
+        if is_open and tag in _ELEMENTS["self_closing"] and self._open and self._open[-1][0] == tag:
+            self._close(tag)
+        is_read = self._is_translated(token)
+        if is_open:
+            self._open.append((tag, is_read))
+            self._open_names[tag] += 1
+        mark = self._tag_mark(token, "open" if is_open else "empty")
+        return replace(mark, values=tuple(self._values(token))) if is_read else mark
+
+    def _tag_mark(self, token: Token, kind: Kind) -> Piece:
+        is_within = not token.name or token.name in _ELEMENTS["within_sentences"]
+        return self._mark(token.start, token.end, kind if is_within else "bound", token.name, kind)
 
     def _mark(self, start: int, end: int, kind: Kind, tag: str = "", depth: str = "") -> Piece:
         if kind != "bound" and self._open and not self._open[-1][1]:
@@ -191,23 +228,19 @@ class _Page:
             return Piece(start=start, end=end, kind="markup", name=depth if depth in _DEPTHS else "")
         return Piece(start=start, end=end, kind=kind, name=tag)
 
-    def _is_translated(self, tag: str, attributes: str) -> bool:
+    def _is_translated(self, token: Token) -> bool:
         # Both attributes that say so have the word in them.
-        if "translate" in attributes.lower():
-            values: dict[str, str] = {
-                name.lower(): (quoted or single or bare).lower()
-                for name, quoted, single, bare in _ATTRIBUTE.findall(attributes)
-                if name.lower() in ("translate", "class")
-            }
+        if "translate" in self._source[slice(*token.attributes)].lower():
+            values = stated(self._source, token.attributes)
             if (wish := values.get("translate")) in ("yes", "no"):
                 return wish == "yes"
             if "notranslate" in values.get("class", "").split():
                 return False
-        return tag not in _ELEMENTS["untranslated"] and (not self._open or self._open[-1][1])
+        return token.name not in _ELEMENTS["untranslated"] and (not self._open or self._open[-1][1])
 
-    def _values(self, tag: str, token: re.Match[str]) -> Iterator[Value]:
+    def _values(self, token: Token) -> Iterator[Value]:
         """The texts that people read in a start tag."""
-        for start, end in values_read(tag, self._source, token.start("attributes"), token.end("attributes")):
+        for start, end in values_read(token.name, self._source, token.attributes):
             around = self._source[start - 1]
             encode = partial(_in_quotes, around if around in "\"'" else "")
             yield Value(start=start, end=end, decode=unescape, encode=encode)

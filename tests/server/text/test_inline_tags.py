@@ -308,3 +308,14 @@ def test_they_take_time_in_proportion_to_the_text(bundle: Bundle, part: str) -> 
         assert translated(text, bundle, HTML, copies).text.count("<") == text.count("<")
 
     assert_linear(translates, 100)
+
+
+def test_a_sign_that_begins_no_reference_is_a_part_of_its_word():
+    shown: list[str] = []
+
+    def noted(text: str) -> str:
+        shown.append(text)
+        return text
+
+    assert translated("Das <b>ist</b> unser R&D", shipped(), HTML, noted).text.endswith("R&amp;D")
+    assert shown == ["Das ist unser R&D"]

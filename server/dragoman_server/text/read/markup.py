@@ -1,9 +1,8 @@
 """Texts with markup, read as the text that is translated and the tags that go around it again.
 
-Python's own parser of HTML takes whatever is there, reads XML's empty elements too, and changes nothing.
+The reader of HTML is that of files; it takes whatever is there, and XML's empty elements too.
 """
 
-import enum
 import functools
 import html
 import re
@@ -11,12 +10,10 @@ import tomllib
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from html.parser import HTMLParser
 from importlib.resources import files
-from itertools import accumulate
 from typing import NamedTuple
 
-from dragoman_files.hypertext import LANGUAGE, values_read
+from dragoman_files.hypertext import LANGUAGE, Token, stated, tokens, values_read
 from dragoman_server.text.mapped import Edit, Mapped, Span, moved
 from dragoman_server.text.marks import Kind, Mark, Opened
 from dragoman_server.text.read.clean import clean
@@ -24,12 +21,12 @@ from dragoman_server.text.read.clean import clean
 MAX_UNCLOSED = 16
 """So often a tag or comment that has no end counts as text, and what is behind it is read; then all is
 text."""
-_HUGE_NUMBER = re.compile(r"&#(?=[0-9]{1000})")
-"""A reference by a number of so many digits is none of a character, and Python refuses to read it."""
-
-
+_RAW = ("script", "style")
+"""Elements in which there are no tags."""
+_REFERENCE = re.compile(r"&(?:#(?:[0-9]{1,999}+|[xX][0-9A-Fa-f]++)(?![0-9A-Fa-f])|[A-Za-z][-.0-9A-Za-z]*+);?")
+"""A reference. One by a number of more digits is none of a character, and Python refuses to read it."""
 _DECLARATIONS = re.compile(r"\A(\s*+(?:<\?[^>]*+>\s*+)?<!DOCTYPE[^\[<>]*+)\[[^\]]*+\]\s*+>", re.IGNORECASE)
-"""The declarations that a text of XML begins with; to Python's parser the first one ends it."""
+"""The declarations that a text of XML begins with; to a reader of HTML the first one ends it."""
 
 _OBJECT = "\ufffc"
 """Stands in the text for what is not translated and has a place in the sentence."""
@@ -42,7 +39,6 @@ _RAISED = str.maketrans("0123456789+-−([)]", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺�
 _LOWERED = str.maketrans("0123456789+-−([)]", "₀₁₂₃₄₅₆₇₈₉₊₋₋₍₍₎₎")
 _FORMULA = re.compile(r"(?<![A-Za-z])(?:[A-Z][a-z]?)+\Z")
 """What a lowered number follows in a formula; `search` takes the end of its range for that of the text."""
-_Attributes = Sequence[tuple[str, str | None]]
 
 
 class Value(NamedTuple):
@@ -51,28 +47,6 @@ class Value(NamedTuple):
     tag: Span
     span: Span
     is_language: bool
-
-
-class _EventKind(enum.Enum):
-    """The kinds of pieces that a text with markup consists of."""
-
-    TEXT = enum.auto()
-    REFERENCE = enum.auto()
-    START = enum.auto()
-    END = enum.auto()
-    OTHER = enum.auto()
-    """An empty element, a comment, a declaration or an instruction."""
-
-
-class _Event(NamedTuple):
-    kind: _EventKind
-    start: int
-    """Its first code point in the caller's text."""
-    end: int
-    """One past its last."""
-    name: str = ""
-    """A tag's name in small letters."""
-    attributes: _Attributes = ()
 
 
 def read_markup(text: str, untranslated: Collection[str] = ()) -> tuple[Mapped, list[Mark], Sequence[Value]]:
@@ -96,7 +70,7 @@ def read_markup(text: str, untranslated: Collection[str] = ()) -> tuple[Mapped, 
 def start_tags(text: str) -> Iterator[Span]:
     """The ranges of a text's start tags, those of empty elements too."""
     for event in _parse(text):
-        if event.attributes:
+        if event.name and event.kind in ("open", "empty"):
             yield event.start, event.end
 
 
@@ -120,7 +94,7 @@ class _Reader:
             event, end = events[index], matched.get(index)
             span = event.start, event.end
             raw = self._text[event.start : event.end]
-            if event.kind is _EventKind.REFERENCE:
+            if event.kind == "reference":
                 yield from self._reference(span, raw)
             elif end is not None and (raised := self._raised(event, events[index + 1 : end])):
                 span = event.start, events[end].end
@@ -131,17 +105,16 @@ class _Reader:
                 end = index if end is None else end
                 yield self._untouched(events[index : end + 1])
                 index = end
-            elif event.kind is _EventKind.TEXT:
+            elif event.kind == "text":
                 if self._is_kept:
                     for line_end in re.finditer("[\r\n]+", raw):
                         yield moved(line_end.span(), event.start), _BOUNDARY
             else:
                 is_block = event.name in _elements("blocks")
                 if event.name == "textarea":
-                    self._is_kept = event.kind is _EventKind.START
-                if event.attributes:
-                    self.values += _values(event.name, raw, event.start)
-                if event.kind is _EventKind.START and end is not None and not is_block:
+                    self._is_kept = event.kind == "open"
+                self.values += _values(self._text, event)
+                if event.kind == "open" and end is not None and not is_block:
                     last = events[end]
                     closed = self._text[last.start : last.end]
                     inner = event.end, last.start
@@ -151,7 +124,7 @@ class _Reader:
                 yield span, _BOUNDARY if is_block else ""
             index += 1
 
-    def _raised(self, event: _Event, content: Sequence[_Event]) -> str:
+    def _raised(self, event: Token, content: Sequence[Token]) -> str:
         """The number that is all that an element holds, as Unicode writes it raised or lowered; empty of any
         other element.
 
@@ -160,7 +133,7 @@ class _Reader:
         is_named = event.name in ("sup", "sub")
         if not is_named and len(content) != 1:
             return ""
-        shown = "".join(self._text[each.start : each.end] for each in content if each.kind is _EventKind.TEXT)
+        shown = "".join(self._text[each.start : each.end] for each in content if each.kind == "text")
         if is_named:
             is_low = event.name == "sub"
         elif self._text[event.start - 1 : event.start].isalpha() and shown.isdigit():
@@ -169,26 +142,26 @@ class _Reader:
             return ""
         return shown.translate(_LOWERED if is_low else _RAISED) if _NOTE.fullmatch(shown) else ""
 
-    def _stands_for_word(self, events: Sequence[_Event], index: int, end: int | None) -> bool:
+    def _stands_for_word(self, events: Sequence[Token], index: int, end: int | None) -> bool:
         """Whether it is a placeholder that holds nothing and touches no word."""
         event, last = events[index], events[index if end is None else end]
-        is_empty = end == index + 1 or event.kind is _EventKind.OTHER
+        is_empty = end == index + 1 or event.kind == "empty"
         if not is_empty or event.name not in _elements("placeholders"):
             return False
         around = self._text[event.start - 1 : event.start] + self._text[last.end : last.end + 1]
         return not any(map(str.isalnum, around))
 
-    def _is_untranslated(self, event: _Event, end: int | None) -> bool:
-        if event.kind is _EventKind.OTHER:
+    def _is_untranslated(self, event: Token, end: int | None) -> bool:
+        if event.kind == "empty":
             return event.name in self._untranslated
-        if event.kind is not _EventKind.START or end is None:
+        if event.kind != "open" or end is None:
             return False
-        values = dict(event.attributes)
+        values = stated(self._text, event.attributes)
         return (
             event.name in self._untranslated
             or event.name in _elements("untranslated")
-            or (values.get("translate") or "").lower() == "no"
-            or "notranslate" in (values.get("class") or "").split()
+            or values.get("translate") == "no"
+            or "notranslate" in values.get("class", "").split()
         )
 
     def _reference(self, span: tuple[int, int], raw: str) -> Iterator[Edit]:
@@ -205,26 +178,26 @@ class _Reader:
             self.marks.append(Mark(span=span, kind=Kind.ENTITY))
         yield span, shown
 
-    def _untouched(self, events: Sequence[_Event]) -> Edit:
+    def _untouched(self, events: Sequence[Token]) -> Edit:
         """An element that is not translated is a word within a sentence, or stands between sentences if it
         holds a block."""
         span = events[0].start, events[-1].end
-        if any(event.kind is not _EventKind.TEXT and event.name in _elements("blocks") for event in events):
+        if any(event.kind != "text" and event.name in _elements("blocks") for event in events):
             return span, _BOUNDARY
         self.marks.append(Mark(span=span, kind=Kind.UNTRANSLATED))
         return span, _OBJECT
 
 
-def _values(name: str, raw: str, start: int) -> list[Value]:
-    """What is to be changed in a start tag of this name: texts for people, and its language."""
-    tag = start, start + len(raw)
-    spans = {found.span(2): True for found in LANGUAGE.finditer(raw)} if name == "html" else {}
-    spans |= {
-        span: False
-        for span in values_read(name, raw, 1 + len(name), len(raw))
-        if "<" not in raw[slice(*span)]
-    }
-    return [Value(tag, moved(span, start), spans[span]) for span in sorted(spans)]
+def _values(text: str, event: Token) -> Iterator[Value]:
+    """What is to be changed in a start tag: texts for people, and its language."""
+    tag = event.start, event.end
+    spans = {}
+    if event.name == "html":
+        spans = {found.span(2): True for found in LANGUAGE.finditer(text, *tag)}
+    spans |= dict.fromkeys(values_read(event.name, text, event.attributes), False)
+    for span in sorted(spans):
+        if spans[span] or "<" not in text[slice(*span)]:
+            yield Value(tag, span, spans[span])
 
 
 @functools.cache
@@ -235,37 +208,22 @@ def _elements(kind: str) -> frozenset[str]:
     return frozenset(f"{listed[kind]} {others}".split())
 
 
-def _parse(text: str) -> list[_Event]:
+def _parse(text: str) -> list[Token]:
     """The events of a text with markup. They cover it, in order."""
-    text = _HUGE_NUMBER.sub("##", text)
     text = _DECLARATIONS.sub(lambda found: f"{found[1]}{'-' * (len(found[0]) - len(found[1]) - 1)}>", text)
-    raw: list[tuple[_EventKind, int, str, _Attributes]] = []
-    start = 0
-    for _ in range(MAX_UNCLOSED):
-        parser = _Parser(text, start)
-        parser.feed(text[start:])
-        raw += parser.events
-        # What is not closed, as a comment without an end, is left; to close the parser would have it look for
-        # the end again at each one, which takes the square of the time.
-        start = len(text) - len(parser.rawdata)
-        if start == len(text):
-            break
-        if _is_cut_off(text, start):
-            raw.append((_EventKind.OTHER, start, "", ()))
-            break
-        raw.append((_EventKind.TEXT, start, "", ()))
-        start += 1
-    else:
-        raw.append((_EventKind.TEXT, start, "", ()))
-    ends = [*(start for _, start, _, _ in raw[1:]), len(text)][: len(raw)]
-    events = [
-        _Event(kind, start, end, name, attributes)
-        for (kind, start, name, attributes), end in zip(raw, ends, strict=True)
-        if start < end
-    ]
-    if not events or events[0].start > 0:
-        end = events[0].start if events else len(text)
-        events[:0] = [_Event(_EventKind.TEXT, 0, end)] if end else []
+    events: list[Token] = []
+    position = num_unclosed = 0
+    while position < len(text):
+        for token in tokens(text, position, _RAW, _REFERENCE):
+            if token.kind == "raw" or (token.kind == "unclosed" and num_unclosed == MAX_UNCLOSED):
+                token = token._replace(kind="text")
+            elif token.kind == "unclosed" and _is_cut_off(text, token.start):
+                token = token._replace(kind="empty")
+            elif token.kind == "unclosed":
+                token = token._replace(kind="text", end=token.start + 1)
+                num_unclosed += 1
+            events.append(token)
+            position = token.end
     return events
 
 
@@ -275,56 +233,13 @@ def _is_cut_off(text: str, start: int) -> bool:
     return text[name : name + 1].isalpha() and ">" not in text[start:]
 
 
-def _match_tags(events: Sequence[_Event]) -> dict[int, int]:
+def _match_tags(events: Sequence[Token]) -> dict[int, int]:
     """The index of the end tag, by the index of each start tag that is closed. The pairs nest."""
     opened = Opened()
     matched: dict[int, int] = {}
     for index, event in enumerate(events):
-        if event.kind is _EventKind.START:
+        if event.kind == "open":
             opened.append(event.name, index)
-        elif event.kind is _EventKind.END and (places := opened.close(event.name)):
+        elif event.kind == "close" and (places := opened.close(event.name)):
             matched[places[-1]] = index
     return matched
-
-
-class _Parser(HTMLParser):
-    def __init__(self, text: str, start: int) -> None:
-        super().__init__(convert_charrefs=False)
-        self.events: list[tuple[_EventKind, int, str, _Attributes]] = []
-        lengths = [len(line) + 1 for line in text[start:].split("\n")]
-        self._line_starts = list(accumulate(lengths, initial=start))
-
-    def _note(self, kind: _EventKind, name: str = "", attributes: _Attributes = ()) -> None:
-        line, offset = self.getpos()
-        self.events.append((kind, self._line_starts[line - 1] + offset, name, attributes))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        # One that has no end, as `br`, is left unmatched.
-        self._note(_EventKind.START, tag, attrs)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._note(_EventKind.OTHER, tag, attrs)
-
-    def handle_endtag(self, tag: str) -> None:
-        self._note(_EventKind.END, tag)
-
-    def handle_data(self, data: str) -> None:
-        self._note(_EventKind.TEXT)
-
-    def handle_entityref(self, name: str) -> None:
-        self._note(_EventKind.REFERENCE)
-
-    def handle_charref(self, name: str) -> None:
-        self._note(_EventKind.REFERENCE)
-
-    def handle_comment(self, data: str) -> None:
-        self._note(_EventKind.OTHER)
-
-    def handle_decl(self, decl: str) -> None:
-        self._note(_EventKind.OTHER, "!doctype")
-
-    def unknown_decl(self, data: str) -> None:
-        self._note(_EventKind.OTHER, "!")
-
-    def handle_pi(self, data: str) -> None:
-        self._note(_EventKind.OTHER, "?")
