@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman_files.content import Codec
-from dragoman_files.format import Details, FileError, Format, FormatName, FormatOptions, Input, Unit
+from dragoman_files.format import FileError, Format, FormatName, FormatOptions, Input, Unit
 from dragoman_files.lines import codec_of_lines, raw_lines, transcoded
 from dragoman_files.texts import has_letters, join_lines
 
@@ -145,9 +145,13 @@ class _Table:
         number = width = num_held = 0
         # What stands between the last text and the next.
         between: list[str] = []
-        is_quoted_format = self.name == "csv"
 
-        def unit(text: str, row: _Row, write: Write, error: str | None = None) -> Unit:
+        def unit(row: _Row, text: str, write: Write, error: str | None = None) -> Unit:
+            nonlocal number, num_held
+            number += 1
+            before = "".join(between)
+            between.clear()
+            num_held = 0
             return Unit(
                 number=number,
                 position=source.position(),
@@ -155,45 +159,32 @@ class _Table:
                 raw=row.raw,
                 error=error,
                 location={"line": row.line, "number": number},
-                write=functools.partial(_write, "".join(between), write),
+                write=lambda translation, details: (before + write(translation)).encode(),
             )
 
         for row in rows:
             width = width or len(row.cells)
             if row.cells and len(row.cells) != width:
-                number += 1
                 error = f"the row has {len(row.cells)} cells, and the first one {width}"
-                yield unit("", row, lambda translation, raw=row.raw: raw, error)  # type: ignore[misc]
-                between, num_held = [], 0
+                yield unit(row, "", lambda translation, raw=row.raw: raw, error)  # type: ignore[misc]
                 continue
             end = 0
             if row.cells and not (has_header and row.number == 1):
-                spans = list(_spans(row.raw, delimiter, is_quoted=is_quoted_format))
+                is_quoted = self.name == "csv"
+                spans = list(_spans(row.raw, delimiter, is_quoted=is_quoted))
                 assert len(spans) == len(row.cells), row
                 for start, stop in (spans[column] for column in columns):
                     cell = row.raw[start:stop]
-                    text = _unquoted(cell)
-                    if not has_letters(text):
-                        continue
-                    number += 1
-                    between.append(row.raw[end:start])
-                    write = functools.partial(_written, cell, delimiter, is_quoted_format)
-                    yield unit(text, row, write)
-                    between, num_held, end = [], 0, stop
+                    if has_letters(text := _unquoted(cell)):
+                        between.append(row.raw[end:start])
+                        end = stop
+                        yield unit(row, text, functools.partial(_written, cell, delimiter, is_quoted))
             between.append(row.raw[end:])
-            num_held += len(row.raw) - end
+            num_held += len(between[-1])
             if num_held > MAX_BETWEEN_CHARACTERS:
-                number += 1
-                yield unit("", row, lambda translation: "")
-                between, num_held = [], 0
+                yield unit(row, "", lambda translation: "")
         if any(between):
-            number += 1
-            last = _Row(number=0, line=0, raw="", cells=())
-            yield unit("", last, lambda translation: "")
-
-
-def _write(before: str, write: Write, translation: str | None, details: Details) -> bytes:
-    return (before + write(translation)).encode()
+            yield unit(_Row(number=0, line=0, raw="", cells=()), "", lambda translation: "")
 
 
 def _written(cell: str, delimiter: str, is_quoted_format: bool, translation: str | None) -> str:

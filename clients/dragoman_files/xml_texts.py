@@ -27,13 +27,16 @@ _MAX_PARTS = 32
 """A document is parsed in so many parts at most, and events of one are held at once."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+EventKind = Literal["start", "end", "text", "cdata", "other"]
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """A start tag, an end tag, characters, or anything else."""
 
     start: int
     end: int
-    kind: Literal["start", "end", "text", "cdata", "other"]
+    kind: EventKind
     """An element without content has two, of which the second is empty. "cdata" is text that has no
     references, "other" all that is not for readers, such as comments and the brackets of CDATA."""
     name: str = ""
@@ -67,9 +70,8 @@ def events(source: str, check: Callable[[], None] = lambda: None) -> Iterator[Ev
     # Its positions are of bytes.
     content = source.encode()
     reader = _Reader()
-    num_bytes = num_characters = 0
+    start = num_bytes = 0
     last: _RawEvent | None = None
-    last_start = 0
     # What a part cuts off is read again with the next one, so their number is bounded.
     size = max(_MIN_PART_BYTES, len(content) // _MAX_PARTS + 1)
     for begin in range(0, max(1, len(content)), size):
@@ -81,20 +83,14 @@ def events(source: str, check: Callable[[], None] = lambda: None) -> Iterator[Ev
                 f"no well-formed XML: {expat.ErrorString(error.code)} at line {error.lineno}, column "
                 f"{error.offset + 1}"
             ) from None
-        for event in reader.events:
-            num_characters += len(content[num_bytes : event[0]].decode())
-            num_bytes = event[0]
+        for position, event in reader.events:
+            end = start + len(content[num_bytes:position].decode())
             if last is not None:
-                yield _event(last, last_start, num_characters)
-            last, last_start = event, num_characters
+                yield Event(start, end, *last)
+            last, start, num_bytes = event, end, position
         reader.events.clear()
     if last is not None:
-        yield _event(last, last_start, len(source))
-
-
-def _event(raw: "_RawEvent", start: int, end: int) -> Event:
-    _, kind, name, attributes = raw
-    return Event(start=start, end=end, kind=kind, name=name, attributes=attributes)
+        yield Event(start, len(source), *last)
 
 
 def escape(text: str) -> str:
@@ -103,7 +99,7 @@ def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-_RawEvent = tuple[int, Literal["start", "end", "text", "cdata", "other"], str, tuple[str, ...]]
+_RawEvent = tuple[EventKind, str, tuple[str, ...]]
 
 
 class _Reader:
@@ -112,11 +108,11 @@ class _Reader:
     def __init__(self) -> None:
         # What the declaration says is of the file, not of this text.
         self.parser = parser = expat.ParserCreate("utf-8")
-        self.events: list[_RawEvent] = []
+        self.events: list[tuple[int, _RawEvent]] = []
         self._is_cdata = False
         parser.buffer_text = False
         parser.ordered_attributes = True
-        parser.StartElementHandler = self._start
+        parser.StartElementHandler = lambda name, attributes: self._note("start", name, attributes)
         parser.EndElementHandler = lambda name: self._note("end", name)
         parser.CharacterDataHandler = lambda text: self._note("cdata" if self._is_cdata else "text")
         parser.StartCdataSectionHandler = lambda: self._cdata(True)
@@ -126,9 +122,6 @@ class _Reader:
         parser.XmlDeclHandler = lambda *declaration: self._note("other")
         parser.EntityDeclHandler = self._entity
 
-    def _start(self, name: str, attributes: list[str]) -> None:
-        self._note("start", name, tuple(attributes))
-
     def _cdata(self, begins: bool) -> None:
         self._is_cdata = begins
         self._note("other")
@@ -136,13 +129,9 @@ class _Reader:
     def _entity(self, name: str, *declaration: object) -> None:
         raise FileError(f"it declares an entity, {name[:80]!r}; write out what it stands for")
 
-    def _note(
-        self,
-        kind: Literal["start", "end", "text", "cdata", "other"],
-        name: str = "",
-        attributes: tuple[str, ...] = (),
-    ) -> None:
-        self.events.append((self.parser.CurrentByteIndex, kind, name.rpartition(":")[2], attributes))
+    def _note(self, kind: EventKind, name: str = "", attributes: Iterable[str] = ()) -> None:
+        event = kind, name.rpartition(":")[2], tuple(attributes)
+        self.events.append((self.parser.CurrentByteIndex, event))
 
 
 Paragraph = Sequence[Event | None]

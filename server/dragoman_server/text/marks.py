@@ -7,7 +7,7 @@ import enum
 from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dragoman_server.text.mapped import Span
 
@@ -139,25 +139,16 @@ def disjoint(candidates: Iterable[Mark]) -> tuple[Mark, ...]:
     return tuple(sorted(chosen, key=lambda mark: mark.span))
 
 
-def touching(marks: Iterable[Mark], is_crossed: Callable[[Span], bool]) -> Iterator[Mark]:
-    """The marks, which are in order; those that touch and stay as they are, such as "%s%%", are one, unless
-    a tag stands between them."""
-    last: Mark | None = None
+def chained(marks: Iterable[Mark], belong: Callable[[Mark, Mark], bool]) -> Iterator[list[Mark]]:
+    """The marks, which are in order, in rows of those that each belong to the one before."""
+    chain: list[Mark] = []
     for mark in marks:
-        if last is not None:
-            whole = last.span[0], mark.span[1]
-            if (
-                last.span[1] == mark.span[0]
-                and last.is_unchanged
-                and mark.is_unchanged
-                and not is_crossed(whole)
-            ):
-                last = replace(last, span=whole)
-                continue
-            yield last
-        last = mark
-    if last is not None:
-        yield last
+        if chain and not belong(chain[-1], mark):
+            yield chain
+            chain = []
+        chain.append(mark)
+    if chain:
+        yield chain
 
 
 def within(marks: Sequence[Mark], span: Span) -> tuple[Mark, ...]:

@@ -17,13 +17,13 @@ from dragoman_server.engine.request import Sentence, SentenceResult
 from dragoman_server.text.ask.units import ask
 from dragoman_server.text.cut.fit import TextTooLongError
 from dragoman_server.text.cut.segment import cut, filler_for
-from dragoman_server.text.find.names import names_in
 from dragoman_server.text.find.pairs import find_pairs
 from dragoman_server.text.find.table import TABLE
+from dragoman_server.text.find.unknown import names_in
 from dragoman_server.text.judge.judging import judge, settled
 from dragoman_server.text.judge.warnings import unit_confidence, unit_warnings
 from dragoman_server.text.mapped import Mapped, Span, join
-from dragoman_server.text.marks import Kind, Mark, blanked, disjoint, touching
+from dragoman_server.text.marks import Kind, Mark, blanked, chained, disjoint
 from dragoman_server.text.messages import (
     Choices,
     Scope,
@@ -193,13 +193,25 @@ def _is_part(mark: Mark, others: Sequence[Mark]) -> bool:
 
 
 def _joined_marks(passage: Passage) -> Passage:
-    """The passage with marks that no tag stands within, and those that touch as one."""
+    """The passage with marks that no tag stands within.
+
+    Those that touch and stay as they are, such as "%s%%", are one, unless a tag stands between them.
+    """
     if not passage.marks:
         return passage
     marks: Iterable[Mark] = passage.marks
     if passage.tags:
-        marks = tuple(_uncrossed(passage, marks))
-    return replace(passage, marks=tuple(touching(marks, passage.is_crossed)))
+        marks = _uncrossed(passage, marks)
+
+    def are_one(before: Mark, mark: Mark) -> bool:
+        touch = before.span[1] == mark.span[0] and not passage.is_crossed((before.span[0], mark.span[1]))
+        return touch and before.is_unchanged and mark.is_unchanged
+
+    chains = chained(marks, are_one)
+    return replace(
+        passage,
+        marks=tuple(replace(chain[0], span=(chain[0].span[0], chain[-1].span[1])) for chain in chains),
+    )
 
 
 def _uncrossed(passage: Passage, marks: Iterable[Mark]) -> Iterator[Mark]:

@@ -1,4 +1,4 @@
-"""The words of a text, and where one ends.
+"""The words of a text, where one ends, and in which letters it is written.
 
 Pure. A word is a run of characters between white space without the punctuation at its ends, which is a word
 of its own: "Haus." is "Haus" and ".". Chinese, Japanese, Thai, Lao, Khmer and Burmese write no spaces: there
@@ -7,7 +7,7 @@ a model's own pieces are the words, or else each character is, with the marks on
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from dragoman_bundle.languages import UNSPACED_CHARACTERS
 
@@ -127,3 +127,46 @@ def _without_punctuation(text: str, start: int, end: int) -> Iterator[Span]:
     first = next((position for position in range(start, end) if is_of_word(text[position])), end)
     last = next((position for position in range(end, first, -1) if is_of_word(text[position - 1])), end)
     yield from (span for span in ((start, first), (first, last), (last, end)) if span[0] < span[1])
+
+
+MIN_CAPITALS = 5
+"""Fewest letters of a single word that counts as written in capitals: shorter ones are abbreviations, as
+"NATO"."""
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+
+
+def is_in_capitals(text: str) -> bool:
+    """Whether all its letters are capitals, and there are enough to be more than an abbreviation."""
+    if not text.isupper():
+        return False
+    found = _LETTERS.findall(text)
+    return (len(found) > 1 and sum(map(len, found)) >= MIN_CAPITALS) or any(
+        len(word) >= MIN_CAPITALS for word in found
+    )
+
+
+def readings(text: str) -> list[str]:
+    """The text in small letters, each way as long as it: with the first letter large, and with every
+    word's."""
+    small = in_small_letters(text)
+    sentence = _begun(small)
+    title = _LETTERS.sub(lambda word: capitalised(word[0]), small)
+    return [sentence] if title == sentence else [sentence, title]
+
+
+def by_vocabulary(text: str, count_pieces: Callable[[Sequence[str]], Sequence[int]]) -> str:
+    """The text in small letters, but for first letters of words that a vocabulary has with a large one.
+
+    Those are the words that are fewer pieces with it, as German nouns are. As long as the text.
+    """
+    small = in_small_letters(text)
+    words = list(dict.fromkeys(_LETTERS.findall(small)))
+    num_pieces = count_pieces([*words, *map(capitalised, words)])
+    is_large = {word: num_pieces[len(words) + rank] < num_pieces[rank] for rank, word in enumerate(words)}
+    return _begun(_LETTERS.sub(lambda word: capitalised(word[0]) if is_large[word[0]] else word[0], small))
+
+
+def _begun(text: str) -> str:
+    """The text with its first letter large."""
+    return capitalised(text, next((index for index, letter in enumerate(text) if letter.isalpha()), 0))

@@ -8,7 +8,6 @@ from itertools import zip_longest
 
 from dragoman_bundle import Bundle
 
-from dragoman_server.text.ask.capitals import readings
 from dragoman_server.text.ask.masks import NUM_VARIANTS, masks_for
 from dragoman_server.text.ask.seams import seams_between
 from dragoman_server.text.cut.segment import holds_letter
@@ -19,6 +18,7 @@ from dragoman_server.text.marks import (
     Kind,
     Mark,
     beginning_outside,
+    chained,
     cut_to,
     disjoint,
     outside,
@@ -27,7 +27,7 @@ from dragoman_server.text.marks import (
     within,
 )
 from dragoman_server.text.passage import Attempt, Passage, Piece, Shown, Stage, Unit
-from dragoman_server.text.words import is_of_word
+from dragoman_server.text.words import is_of_word, readings
 
 _SIGNS_BETWEEN = re.compile(r"[-–—/()+ ]{1,4}")
 
@@ -207,21 +207,16 @@ def _put_back(passage: Passage, unit: Unit, lost: Sequence[Mark]) -> list[Mark]:
     Numbers with nothing but signs between them are one, such as "8-10" and the parts of a telephone number.
     """
     text = passage.source.text
-    chains: list[list[Mark]] = []
-    for mark in unit.marks:
-        if mark.kind is not Kind.NUMBER:
-            continue
-        before = chains[-1][-1] if chains else mark
-        between = text[before.span[1] : mark.span[0]]
+
+    def belong(before: Mark, mark: Mark) -> bool:
         is_crossed = passage.is_crossed((before.span[0], mark.span[1]))
-        if chains and _SIGNS_BETWEEN.fullmatch(between) and not is_crossed:
-            chains[-1].append(mark)
-        else:
-            chains.append([mark])
-    return [_chained(passage, chain) for chain in chains if not set(lost).isdisjoint(chain)]
+        return not is_crossed and bool(_SIGNS_BETWEEN.fullmatch(text[before.span[1] : mark.span[0]]))
+
+    chains = chained((mark for mark in unit.marks if mark.kind is Kind.NUMBER), belong)
+    return [_as_one(passage, chain) for chain in chains if not set(lost).isdisjoint(chain)]
 
 
-def _chained(passage: Passage, chain: Sequence[Mark]) -> Mark:
+def _as_one(passage: Passage, chain: Sequence[Mark]) -> Mark:
     first, *others = chain
     end, written = first.span[1], passage.output_of(first)
     for mark in others:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from dragoman_server.text.ask.attempts import first_attempt, plain_attempt, tokenized, with_end
-from dragoman_server.text.ask.capitals import by_vocabulary, is_in_capitals
 from dragoman_server.text.cut.fit import FittedUnit, TextTooLongError, fit
 from dragoman_server.text.cut.segment import holds_letter
 from dragoman_server.text.find.numbers import numbers_in, written
@@ -25,6 +24,7 @@ from dragoman_server.text.marks import (
 )
 from dragoman_server.text.passage import Passage, Stage, Unit
 from dragoman_server.text.translated import TranslationWarning, WarningKind
+from dragoman_server.text.words import by_vocabulary, is_in_capitals
 
 # Letters of other scripts than Latin begin here.
 _BEYOND_LATIN = re.compile(

@@ -1,18 +1,22 @@
 """Terms and patterns that a caller or a glossary gives, found in texts.
 
-Terms are found where they stand as words of their own, if asked for in any inflected form. Patterns are in
-the syntax of RE2, which takes time in proportion to the text for any of them.
+Terms are found where they stand as words of their own, if asked for in any inflected form, by the stems of
+Snowball's stemmers. Patterns are in the syntax of RE2, which takes time in proportion to the text for any of
+them.
 """
 
+import functools
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import re2
+import snowballstemmer
 from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
+from dragoman_bundle.languages import primary_language
 
-from dragoman_server.text.find.stems import by_stems
-from dragoman_server.text.mapped import Span
+from dragoman_server.text.mapped import Mapped, Span
 from dragoman_server.text.marks import Kind, Mark
 from dragoman_server.text.words import capitalised, in_small_letters, unbroken
 
@@ -165,6 +169,39 @@ def _in_case_of(found: str, source: str, target: str) -> str:
     if found[0] != source[0] and found[0].isupper():
         return capitalised(target)
     return target
+
+
+_WORD = re.compile(r"[^\W_]+")
+_CODES = """
+ar ca cs da de el en es et eu fa fi fr ga hi hu hy id it lt nb ne nl nn no pl pt ro ru sr sv ta tr yi
+"""
+_STEMMERS = """
+arabic catalan czech danish german greek english spanish estonian basque persian finnish french irish
+hindi hungarian armenian indonesian italian lithuanian norwegian nepali dutch norwegian norwegian polish
+portuguese romanian russian serbian swedish tamil turkish yiddish
+"""
+"""Snowball's names of the languages, in the order of their codes."""
+_NAMES = dict(zip(_CODES.split(), _STEMMERS.split(), strict=True))
+MAX_STEMMED_LETTERS = 40
+"""Longer words are as they are."""
+
+
+def by_stems(text: str, language: str) -> Mapped:
+    """The text with the stem of each word in its place, in small letters; where the language has no stemmer,
+    the words are as they are."""
+    stemmer = _NAMES.get(primary_language(language))
+    return Mapped.of(text).edited(
+        (found.span(), _stem(found[0].lower(), stemmer)) for found in _WORD.finditer(text)
+    )
+
+
+@functools.lru_cache(1 << 16)
+def _stem(word: str, stemmer: str | None) -> str:
+    if stemmer is None or len(word) > MAX_STEMMED_LETTERS:
+        return word
+    # A stemmer remembers the word that it is at, and other threads have words, too.
+    stem: str = snowballstemmer.stemmer(stemmer).stemWord(word)
+    return stem
 
 
 MAX_PATTERN_BYTES = 1 << 20

@@ -7,7 +7,7 @@ from dragoman_server.text.ask.masks import occurrences
 from dragoman_server.text.find.numbers import missing_numbers, numbers_in
 from dragoman_server.text.find.pairs import find_pairs as signs_in
 from dragoman_server.text.find.pairs import has_words_outside, is_within, matched, sort_of
-from dragoman_server.text.find.stems import by_stems
+from dragoman_server.text.find.terms import by_stems
 from dragoman_server.text.mapped import Span, moved
 from dragoman_server.text.marks import How, Kind, Mark, beginning_outside
 from dragoman_server.text.passage import Passage, Shown, Unit
