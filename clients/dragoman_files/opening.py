@@ -50,7 +50,7 @@ _FORMATS: dict[FormatName, tuple[str, Callable[[FormatName, FormatOptions], Form
     "yaml": (".yaml .yml", partial(document_format, segments=strings.yaml_segments)),
     "ftl": (".ftl", partial(document_format, segments=fluent_strings.segments)),
     "strings": (".strings", partial(document_format, segments=strings.apple_segments)),
-    "resx": (".resx .resw", partial(_xml, segments=_of_menus(resources.resx_segments, is_html=True))),
+    "resx": (".resx .resw", partial(_xml, segments=_of_menus(resources.RESX.segments, is_html=True))),
     "android": (".strings.xml", partial(_xml, segments=resources.android_segments)),
     "ts": (".ts", partial(_xml, segments=_of_menus(xliff.segments, is_html=True), prepare=xliff.prepare)),
     "csv": (".csv", table_format),

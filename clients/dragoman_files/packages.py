@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote
 
-from dragoman_files import hypertext, xml_texts
+from dragoman_files import hypertext
 from dragoman_files.content import Codec, decode
 from dragoman_files.document import MAX_DOCUMENT_BYTES, Segment, counted, size_of, units_of
 from dragoman_files.format import FileError, Format, FormatName, FormatOptions, Input, Reading, Unit
@@ -49,10 +49,6 @@ _Parts = Mapping[str, _Part]
 """The parts with text of an archive, by name, in order."""
 
 
-def _read(grammar: Grammar) -> _Part:
-    return _Part(segments=partial(xml_texts.segments, grammar=grammar))
-
-
 def _tags(archive: zipfile.ZipFile, name: str, tag: str) -> Iterator[Event]:
     """The start tags of this name in a part. Raises FileError where there is no such part."""
     if name not in archive.namelist():
@@ -66,7 +62,7 @@ def _tags(archive: zipfile.ZipFile, name: str, tag: str) -> Iterator[Event]:
 
 # OOXML (ECMA-376). Runs that look the same are one text: Office cuts sentences, even words, into many, by who
 # typed them when.
-_RUNS = _read(Grammar(paragraphs=frozenset(("p",)), pieces=pieces_of, write=write_looks))
+_RUNS = _Part(segments=Grammar(paragraphs=frozenset(("p",)), pieces=pieces_of, write=write_looks).segments)
 _CELLS = Grammar(paragraphs=frozenset(("si", "is", "text")), joins=False, pieces=pieces_of, write=write_looks)
 _DRAWN = dict.fromkeys((".chart+xml", ".diagramData+xml", ".diagramDrawing+xml"), _RUNS)
 
@@ -126,7 +122,7 @@ def _sheet_parts(archive: zipfile.ZipFile) -> _Parts:
     }
 
     def segments(source: str, reading: Reading) -> Iterator[Segment]:
-        for segment in xml_texts.segments(source, reading, grammar=_CELLS):
+        for segment in _CELLS.segments(source, reading):
             if segment.readable not in columns:
                 yield segment
 
@@ -166,7 +162,7 @@ def _open_parts(archive: zipfile.ZipFile, *, kind: str, grammar: Grammar = _OPEN
     if not stated.startswith(f"application/vnd.oasis.opendocument.{kind}") or "content.xml" not in members:
         raise FileError(f"its mimetype is {stated[:80]!r}, or it has no content.xml")
     names = ("content.xml", "styles.xml", *(name for name in members if name.endswith("/content.xml")))
-    return {name: _read(grammar) for name in names if name in members}
+    return {name: _Part(segments=grammar.segments) for name in names if name in members}
 
 
 # EPUB 3.3 and 2.0.1.
@@ -191,19 +187,14 @@ def _book_parts(archive: zipfile.ZipFile) -> _Parts:
     }
     stated = _LANGUAGE_OF_BOOK.search(archive.read(package).decode(errors="replace"))
     prepare = partial(_in_target_language, stated[2] if stated else "")
-    parts = {package: _METADATA} | {
-        name: grammar
-        for kind, grammar in {"application/x-dtbncx+xml": _CONTENTS, "application/xhtml+xml": None}.items()
+    kinds = {"application/x-dtbncx+xml": _CONTENTS.segments, "application/xhtml+xml": hypertext.segments}
+    parts = {package: _METADATA.segments} | {
+        name: segments
+        for kind, segments in kinds.items()
         for name in types
         if types[name] == kind and name in members
     }
-    return {
-        name: _Part(
-            segments=hypertext.segments if grammar is None else partial(xml_texts.segments, grammar=grammar),
-            prepare=prepare,
-        )
-        for name, grammar in parts.items()
-    }
+    return {name: _Part(segments=segments, prepare=prepare) for name, segments in parts.items()}
 
 
 def _in_target_language(stated: str, text: str, reading: Reading) -> str:

@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dragoman_files import xml_texts
 from dragoman_files.document import Segment
 from dragoman_files.format import Reading
 from dragoman_files.strings import unescaped
 from dragoman_files.tags import Piece
 from dragoman_files.texts import ELEMENTS
-from dragoman_files.xml_texts import Event, Grammar, Paragraph
+from dragoman_files.xml_texts import Event, Grammar, Paragraph, tag_pieces
 
 
 def _is_no_text(tag: Event) -> bool:
@@ -21,12 +20,8 @@ def _is_no_text(tag: Event) -> bool:
     return (is_data and (is_noted or is_object)) or tag.name in ("resheader", "metadata", "assembly")
 
 
-_RESX = Grammar(paragraphs=frozenset(("value",)), is_left_out=_is_no_text, joins=False, root="root")
-
-
-def resx_segments(source: str, reading: Reading) -> Iterator[Segment]:
-    """The values of what is a string. Raises FileError."""
-    return xml_texts.segments(source, reading, grammar=_RESX)
+RESX = Grammar(paragraphs=frozenset(("value",)), is_left_out=_is_no_text, joins=False, root="root")
+"""The values of what is a string."""
 
 
 # developer.android.com/guide/topics/resources/string-resource: a quote keeps the white space around it.
@@ -36,7 +31,7 @@ _REFERENCE = re.compile(r"[@?][\w.:/+*-]+")
 
 def _android_pieces(source: str, paragraph: Paragraph, grammar: Grammar, reading: Reading) -> Iterator[Piece]:
     """The pieces of a string, in which escapes of white space are pieces of their own."""
-    for piece in xml_texts.tag_pieces(source, paragraph, grammar, reading):
+    for piece in tag_pieces(source, paragraph, grammar, reading):
         if piece.kind != "text":
             yield piece
             continue
@@ -60,6 +55,6 @@ _ANDROID = Grammar(
 
 def android_segments(source: str, reading: Reading) -> Iterator[Segment]:
     """The strings, those of arrays and plurals too, but for references to others. Raises FileError."""
-    for segment in xml_texts.segments(source, reading, grammar=_ANDROID):
+    for segment in _ANDROID.segments(source, reading):
         if not _REFERENCE.fullmatch(source[segment.start : segment.end]):
             yield segment

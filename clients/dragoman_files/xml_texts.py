@@ -191,16 +191,18 @@ class Grammar:
     escape: Callable[[str], str] = str
     """The format's own escapes, which stand within those of XML."""
 
+    def segments(self, source: str, reading: Reading) -> Iterator[Segment]:
+        """The texts of a document, a paragraph within another one before the end of that.
 
-def segments(source: str, reading: Reading, *, grammar: Grammar) -> Iterator[Segment]:
-    """The texts of a document, a paragraph within another one before the end of that."""
-    # Line breaks of the source that count are tags of their own.
-    encode = encode_within(lambda text: grammar.escape(text.replace("\n", " ")))
-    for paragraph in _paragraphs(events(source, reading.check), grammar, reading):
-        for run in runs(source, grammar.pieces(source, paragraph, grammar, reading), reading, encode):
-            segment = run.segment(grammar.write)
-            yield segment if grammar.joins else replace(segment, text=run.html)
-        reading.give_back(ITEM_BYTES * len(paragraph))
+        Raises FileError.
+        """
+        # Line breaks of the source that count are tags of their own.
+        encode = encode_within(lambda text: self.escape(text.replace("\n", " ")))
+        for paragraph in _paragraphs(events(source, reading.check), self, reading):
+            for run in runs(source, self.pieces(source, paragraph, self, reading), reading, encode):
+                segment = run.segment(self.write)
+                yield segment if self.joins else replace(segment, text=run.html)
+            reading.give_back(ITEM_BYTES * len(paragraph))
 
 
 def encode_within(own: Callable[[str], str] = str) -> Encode:

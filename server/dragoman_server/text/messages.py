@@ -15,6 +15,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from dragoman_server.text.ask.masks import is_quantity
 from dragoman_server.text.cut.segment import segment
@@ -102,7 +103,7 @@ def choices_in(passage: Passage) -> Choices:
     quoted = quotes(text) if found else []
     for rank, (mark, choice) in enumerate(found):
         if choice is None or choice.syntax is Syntax.ICU:
-            place = bisect_right(quoted, mark.span[0], key=_start) - 1
+            place = bisect_right(quoted, mark.span[0], key=itemgetter(0)) - 1
             if place >= 0 and mark.span[0] < quoted[place][1]:
                 found[rank] = replace(mark, span=quoted[place]), None
     return found
@@ -166,7 +167,7 @@ class _Opening:
                 self._warnings.append(untranslated(passage, mark))
                 sign = self._literal(kind, span)
             else:
-                sentence = sentences[bisect_right(sentences, span[0], key=_start) - 1]
+                sentence = sentences[bisect_right(sentences, span[0], key=itemgetter(0)) - 1]
                 in_sentence = self._others(sentence, mark)
                 if position <= sentence[0] and self._can_repeat(sentence, mark, choice, in_sentence):
                     span, kind, others = sentence, Kind.BREAK, in_sentence
@@ -189,7 +190,9 @@ class _Opening:
 
     def _others(self, sentence: Span, mark: Mark) -> Choices:
         """The other choices of a sentence."""
-        first, last = (bisect_left(self._choices, place, key=_beginning) for place in sentence)
+        first, last = (
+            bisect_left(self._choices, place, key=lambda found: found[0].span[0]) for place in sentence
+        )
         return [found for found in self._choices[first:last] if found[0] is not mark]
 
     def _branches(self, mark: Mark, choice: Choice) -> Sequence[tuple[str, Branch]] | None:
@@ -285,14 +288,6 @@ class _Opening:
         sign = chr(_FIRST_SIGNS[kind] + len(self._values))
         self._values[sign] = tuple(value)
         return sign
-
-
-def _beginning(choice: tuple[Mark, Choice | None]) -> int:
-    return choice[0].span[0]
-
-
-def _start(span: Span) -> int:
-    return span[0]
 
 
 def _gaps(sentence: Span, mark: Mark, others: Choices) -> Iterator[Span]:

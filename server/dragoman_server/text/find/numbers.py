@@ -184,7 +184,7 @@ def _may_stay(number: Number, wanted: frozenset[str], read: frozenset[str]) -> b
 
 def is_ambiguous(number: str, language: str) -> bool:
     """Whether a plain number has three decimals, as it would have a thousand's group in another language."""
-    return re.fullmatch(rf"[1-9]\d{{0,2}}{re.escape(_decimal_point(language))}\d{{3}}", number) is not None
+    return re.fullmatch(rf"[1-9]\d{{0,2}}{re.escape(notation(language).decimal)}\d{{3}}", number) is not None
 
 
 def written(number: Number, *, source_language: str, target_language: str) -> str | None:
@@ -206,7 +206,7 @@ def written(number: Number, *, source_language: str, target_language: str) -> st
 
 def in_notation(number: str, *, source_language: str, target_language: str) -> str:
     """A plain number in the target's notation; anything that is not certain to be one as it stands."""
-    source_point, target_point = _decimal_point(source_language), _decimal_point(target_language)
+    source_point, target_point = notation(source_language).decimal, notation(target_language).decimal
     if source_point == target_point or number.isdecimal():
         return number
     group = "," if source_point == "." else "."
@@ -238,7 +238,7 @@ def _readings(found: Number, language: str) -> frozenset[str]:
         # All of them are less than one, and what is before them has any number of digits.
         decimals = f"{unicodedata.numeric(fraction[2]):.4f}"[1:].rstrip("0")
         return frozenset((number, sign + (fraction[1].lstrip("0") or "0") + decimals))
-    point = _decimal_point(language)
+    point = notation(language).decimal
     grouped = re.sub(r"[\s\u00a0\u202f\u2009’']", "", digits)
     separators = _SEPARATORS.findall(grouped)
     if not separators:
@@ -263,7 +263,3 @@ def _take_parts(number: str, answers: Sequence[str]) -> bool:
     wanted = Counter(part.lstrip("0") for part in _GROUPS.findall(number))
     has = Counter(part.lstrip("0") for answer in answers for part in _GROUPS.findall(answer))
     return wanted <= has
-
-
-def _decimal_point(language: str) -> str:
-    return notation(language).decimal

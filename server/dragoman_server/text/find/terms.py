@@ -7,7 +7,6 @@ them.
 
 import functools
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -89,20 +88,21 @@ class TermIndex:
                 ),
             )
         kept, translated, by_stem = self._automata
-        marked = _Marked(text)
+        marked = _marked(text)
+        folded = in_small_letters(marked.text)
         searched = []
         end = 0
         for (start, stop), _ in kept.find(marked.text):
-            yield Mark(span=marked.back(start, stop), kind=Kind.NAMED)
-            searched += [marked.folded[end:start], _OPENS * (stop - start)]
+            yield Mark(span=marked.back((start, stop)), kind=Kind.NAMED)
+            searched += [folded[end:start], _OPENS * (stop - start)]
             end = stop
-        searched.append(marked.folded[end:])
-        found = {marked.back(*span): term for span, term in translated.find("".join(searched))}
+        searched.append(folded[end:])
+        found = {marked.back(span): term for span, term in translated.find("".join(searched))}
         if self._stemmed_in:
             stemmed = by_stems(text, self._stemmed_in)
-            marked = _Marked(stemmed.text)
-            for span, term in by_stem.find(marked.folded):
-                found.setdefault(stemmed.back(marked.back(*span)), term)
+            marked = stemmed.then(_marked(stemmed.text))
+            for span, term in by_stem.find(in_small_letters(marked.text)):
+                found.setdefault(marked.back(span), term)
         room = limit = MAX_OUTPUT_RATIO * len(text) + OUTPUT_SLACK
         for span, term in found.items():
             assert term.target is not None
@@ -121,7 +121,8 @@ class _Automaton:
     def __init__(self, spellings: Iterable[tuple[str, Term]]) -> None:
         by_spelling: dict[str, Term] = {}
         for spelling, term in spellings:
-            by_spelling.setdefault(_mark(spelling, unbroken(spelling)), term)
+            parts = (_mark(spelling[slice(*span)]) for span in unbroken(spelling))
+            by_spelling.setdefault("".join(parts), term)
         self._terms = list(by_spelling.values())
         self._automaton = AhoCorasick(
             list(by_spelling),
@@ -136,23 +137,13 @@ class _Automaton:
             yield (start, end), self._terms[rank]
 
 
-class _Marked:
+def _marked(text: str) -> Mapped:
     """A text with its marks."""
-
-    def __init__(self, text: str) -> None:
-        spans = list(unbroken(text))
-        self.text = _mark(text, spans)
-        self.folded = _mark(in_small_letters(text), spans)
-        self._starts = [start + 2 * rank for rank, (start, _) in enumerate(spans)]
-
-    def back(self, start: int, end: int) -> Span:
-        """The span of the text that a match stands at."""
-        first, last = (position - 2 * bisect_left(self._starts, position) for position in (start, end))
-        return first, last
+    return Mapped.of(text).edited((span, _mark(text[slice(*span)])) for span in unbroken(text))
 
 
-def _mark(text: str, spans: Iterable[Span]) -> str:
-    return "".join(f"{_OPENS}{text[start:end]}{_CLOSES}" for start, end in spans)
+def _mark(part: str) -> str:
+    return f"{_OPENS}{part}{_CLOSES}"
 
 
 def _kept_spellings(terms: Iterable[Term]) -> Iterator[tuple[str, Term]]:

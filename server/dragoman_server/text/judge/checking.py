@@ -39,7 +39,8 @@ def find_pairs(
     signs = [mark for mark in unit.marks if mark.how is How.PAIR]
     if not signs:
         return []
-    signs = [mark for mark in _left(unit, shown) if mark.how is How.PAIR and _is_shown(mark, shown)]
+    spans = ((mark, shown.text.onto(mark.span)) for mark in _left(unit, shown) if mark.how is How.PAIR)
+    signs = [mark for mark, (start, end) in spans if start < end]
     wanted = sorted(matched(signs), key=sort_of)
     found = sorted(matched(signs_in(answer, (), passage.languages[1])), key=sort_of)
     if list(map(sort_of, found)) != list(map(sort_of, wanted)):
@@ -59,11 +60,6 @@ def find_pairs(
         for place, mark in zip(places, pair, strict=True)
         if place and mark
     ]
-
-
-def _is_shown(mark: Mark, shown: Shown) -> bool:
-    start, end = shown.text.onto(mark.span)
-    return start < end
 
 
 def lost_numbers(

@@ -100,7 +100,8 @@ def _names(source: str, translation: str, count_pieces: CountPieces, spans: Sequ
     found = [
         name
         for span in spans
-        for earlier, before, run in _in_threes(list(_RUN.finditer(source, *span)))
+        for runs in [list(_RUN.finditer(source, *span))]
+        for earlier, before, run in zip(runs, runs[1:], runs[2:], strict=False)
         if earlier[0][-1] not in limits["ends"]
         and before[0].isalpha()
         and before[0][0].isupper()
@@ -123,10 +124,6 @@ def _names(source: str, translation: str, count_pieces: CountPieces, spans: Sequ
 def _bare(text: str) -> str:
     """The text without the marks on its letters."""
     return "".join(letter for letter in normalize("NFKD", text) if not combining(letter))
-
-
-def _in_threes(runs: list[re.Match[str]]) -> Iterator[tuple[re.Match[str], ...]]:
-    return zip(runs, runs[1:], runs[2:], strict=False)
 
 
 def _copied(source: str, translation: str, spans: Sequence[Span]) -> Iterator[Span]:
