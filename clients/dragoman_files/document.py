@@ -49,6 +49,10 @@ class Segment:
     after: str = ""
     """A text that is written behind it in any case."""
 
+    def moved(self, offset: int) -> "Segment":
+        """It, in a source that has so much more before it."""
+        return replace(self, start=self.start + offset, end=self.end + offset)
+
 
 def document_format(
     name: FormatName,

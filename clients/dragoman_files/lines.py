@@ -1,7 +1,6 @@
 """Files of lines: each a bare text, or a JSON object with one."""
 
 import codecs
-import functools
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -39,6 +38,7 @@ def parse_line(raw: bytes, format_: LineFormat, *, number: int, position: int) -
     """The line that was read, its ending included."""
     raw = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
     content = raw.removesuffix(b"\n").removesuffix(b"\r") if raw.endswith(b"\n") else raw
+    ending = raw[len(content) :]
     try:
         text, error = format_.read(content), None
     except UnitError as line_error:
@@ -50,14 +50,8 @@ def parse_line(raw: bytes, format_: LineFormat, *, number: int, position: int) -
         raw=content.decode(errors="backslashreplace"),
         error=error,
         location={"line": number},
-        write=functools.partial(_write, format_, content, raw[len(content) :]),
+        write=lambda translation, details: format_.write(content, translation, details) + ending,
     )
-
-
-def _write(
-    format_: LineFormat, content: bytes, ending: bytes, translation: str | None, details: Details
-) -> bytes:
-    return format_.write(content, translation, details) + ending
 
 
 def raw_lines(source: Input, codec: Codec | None) -> Iterator[bytes]:
@@ -131,7 +125,7 @@ def paragraphs(lines: Iterator[bytes], position: Callable[[], int]) -> Iterator[
     """Lines up to a blank one are one text, which is written as one line. A blank line is a unit, too."""
     line = 0
     for number, group in enumerate(_groups(lines), start=1):
-        unit = parse_line(b"".join(group), _Paragraph(), number=number, position=position())
+        unit = parse_line(b"".join(group), TextLines(join=True), number=number, position=position())
         yield replace(unit, location={"line": line + 1})
         line += len(group)
 
@@ -154,36 +148,28 @@ def _groups(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
 
 
 class TextLines:
-    """Every line is a text. A failed one leaves an empty line."""
+    """Every line is a text, or all lines of a paragraph are one. A failed one leaves an empty line."""
+
+    def __init__(self, *, join: bool = False) -> None:
+        self._join = join
 
     def read(self, content: bytes) -> str:
         """Raises UnitError for bytes that are not UTF-8."""
         try:
-            return content.decode()
+            return join_lines(content.decode()) if self._join else content.decode()
         except UnicodeDecodeError as error:
             raise UnitError(f"not UTF-8: byte {error.start} is 0x{content[error.start]:02x}") from None
 
     def write(self, content: bytes, translation: str | None, details: Details) -> bytes:
-        """A line break within a translation would be a line too many."""
-        return (translation or "").replace("\n", " ").encode()
+        """A line break within a line's translation would be a line too many."""
+        translation = translation or ""
+        return (translation if self._join else translation.replace("\n", " ")).encode()
 
 
 _RANGES = "protected_ranges"
 _DETAILS = {name: f"translation_{name}" for name in ("truncated", "confidence")}
 """A bare "truncated" is the callers' own: posts of social networks have one next to their "text"."""
 _RESULTS = ("translation", *_DETAILS.values())
-
-
-class _Paragraph(TextLines):
-    """Lines that are one text."""
-
-    def read(self, content: bytes) -> str:
-        """Raises UnitError for bytes that are not UTF-8."""
-        return join_lines(super().read(content))
-
-    def write(self, content: bytes, translation: str | None, details: Details) -> bytes:
-        """The lines that were not joined are lines of the translation, too."""
-        return (translation or "").encode()
 
 
 class JsonLines:

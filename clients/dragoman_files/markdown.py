@@ -90,7 +90,8 @@ class _Markdown:
             token = tokens.popleft()
             if token.type == "html_block" and token.map is not None and token.level == 0:
                 start, end = (starts[number] for number in token.map)
-                yield from _shifted(hypertext.segments(source[start:end], reading), start)
+                found = hypertext.segments(source[start:end], reading)
+                yield from (segment.moved(start) for segment in found)
             elif token.type == "inline" and token.map is not None and token.children:
                 first = token.map[0]
                 cursor = cursor if is_cell and first == row else 0
@@ -392,8 +393,3 @@ def _note_end(markdown: "MarkdownIt", name: str, rule: Callable[["StateInline", 
         return is_one
 
     markdown.inline.ruler.at(name, noted)
-
-
-def _shifted(segments: Iterator[Segment], start: int) -> Iterator[Segment]:
-    for segment in segments:
-        yield replace(segment, start=segment.start + start, end=segment.end + start)

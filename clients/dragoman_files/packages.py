@@ -237,9 +237,7 @@ def package_format(name: FormatName, options: FormatOptions) -> Format:
                 of_part = counted(part.segments(text, reading), reading)
             except FileError as error:
                 raise error.within(place) from error
-            segments += [
-                replace(segment, start=segment.start + start, end=segment.end + start) for segment in of_part
-            ]
+            segments += [segment.moved(start) for segment in of_part]
             texts.append(text)
             start += len(text) + len(_SEPARATOR)
         joined = _SEPARATOR.join(texts)

@@ -320,7 +320,9 @@ class Run:
         """
         num_there = Counter("".join(texts)) if self._notations else {}
         notations = {
-            character: iter(raws) if num_there[character] == len(raws) else _repeated(raws, character)
+            character: iter(raws)
+            if num_there[character] == len(raws)
+            else itertools.repeat(next(raw for raw in raws if raw != character))
             for character, raws in self._notations.items()
             if num_there[character] == len(raws) or any(raw.startswith("&") for raw in raws)
         }
@@ -334,10 +336,6 @@ class Run:
             return self._encode(self, text, noted)
 
         return [encoded(text) if text else "" for text in texts]
-
-
-def _repeated(raws: list[str], character: str) -> Iterator[str]:
-    return itertools.repeat(next(raw for raw in raws if raw != character))
 
 
 def _nests(tags: list[str]) -> bool:

@@ -115,7 +115,8 @@ def prepare(source: str, reading: Reading) -> str:
                     elsewhere=f"{field} {said.format(field)}",
                 )
         if reading.target_language and not event.attribute(names[1]):
-            tag = _without_attribute(source[event.start : event.end], names[1])
+            attribute = rf"""\s{names[1]}\s*=\s*("[^"]*"|'[^']*')"""
+            tag = re.sub(attribute, "", source[event.start : event.end])
             end = len(tag) - (2 if tag.endswith("/>") else 1)
             language = escape(reading.target_language).replace('"', "&quot;")
             language = language.replace("-", "_") if is_of_qt else language
@@ -124,10 +125,6 @@ def prepare(source: str, reading: Reading) -> str:
         if is_2 or is_of_qt:
             break
     return "".join(parts) + source[position:]
-
-
-def _without_attribute(tag: str, name: str) -> str:
-    return re.sub(rf"""\s{re.escape(name)}\s*=\s*("[^"]*"|'[^']*')""", "", tag)
 
 
 def _segments(source: str, unit: _Unit, reading: Reading, join: bool) -> Iterator[Segment]:
