@@ -75,7 +75,6 @@ class SentenceRules:
     """Words, in small letters, that orders begin with, of a language that writes a dot behind these where
     others have "!": "Come here."."""
     _known: Mapping[str, str] = field(init=False, repr=False)
-    _special: frozenset[str] = field(init=False, repr=False)
     _suffixes: tuple[str, ...] = field(init=False, repr=False)
     _said: tuple[str, ...] = field(init=False, repr=False)
     _max_known: int = field(init=False, repr=False)
@@ -90,30 +89,15 @@ class SentenceRules:
         object.__setattr__(self, "_said", tuple(self.speech))
         object.__setattr__(self, "_known", known)
         object.__setattr__(self, "_max_known", max(map(len, known), default=0))
-        object.__setattr__(self, "_special", frozenset(known) | {word.partition(".")[0] for word in known})
 
     def ends(self, line: str) -> Iterator[int]:
         """Where the sentences of a line end, white space behind them included; not the line's own end."""
         beginning = 0
         for found in _MARK.finditer(line):
             end = found.end()
-            if end < len(line) and (
-                self._is_plain_end(line, found.start(), end) or self._is_end(line, found, beginning)
-            ):
+            if end < len(line) and self._is_end(line, found, beginning):
                 yield end
                 beginning = end
-
-    def _is_plain_end(self, line: str, start: int, end: int) -> bool:
-        """Whether it is the commonest case, seen quickly: a mark, a space, a capital."""
-        if end - start != 2 or line[end - 1] != " " or not line[end].isupper():
-            return False
-        if line[start] != ".":
-            return line[start] in "!?"
-        gap = line.rfind(" ", max(0, start - _MAX_WORD), start)
-        word = line[gap + 1 : start]
-        is_usual = word.islower() and word.isalpha() and word not in self._special
-        is_part = len(word) <= _MAX_LETTERS_OF_PART and line[gap - 1] == "."
-        return is_usual and not is_part and not word.endswith(self._suffixes)
 
     def _is_end(self, line: str, found: re.Match[str], beginning: int) -> bool:
         mark, end = found["mark"], found.end()

@@ -29,15 +29,6 @@ def finished(
 
     What had no mark gets none. `is_cased`: whether the answer begins with a word of the model's own.
     """
-    if (
-        answer[-1:] in _WHOLE_ENDS
-        and answer[-1:] == shown[-1:]
-        and answer[-2:-1].isalnum()
-        and answer[:1].isupper()
-        and shown[:1].isupper()
-    ):
-        # As good as always.
-        return answer
     if not any(map(str.isalnum, answer)):
         return answer
     source, target = languages

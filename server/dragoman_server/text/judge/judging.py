@@ -41,8 +41,8 @@ def settled(passage: Passage, unit: Unit) -> Unit:
 def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResult]]) -> Unit:
     """A unit with answers, or with its next attempt. The results are those of each piece of its attempt."""
     of_attempt = slowest(result for of_piece in results for result in of_piece)
-    unit = replace(unit, timings=Timings(*map(sum, zip(unit.timings, of_attempt, strict=True))))
-    judging = _Judging(passage, unit)
+    timings = Timings(*map(sum, zip(unit.timings, of_attempt, strict=True)))
+    judging = _Judging(passage, unit, timings)
     remaining = iter(zip(unit.attempt.pieces, results, strict=True))
     if unit.attempt.stage is Stage.APART:
         return judging.done(judging.in_parts(unit.attempt, remaining))
@@ -52,7 +52,7 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
         # The commonest case by far, done at once.
         hypothesis = first[1][0].hypotheses[0]
         text = judging.text(first[0], first[0].shown[0], hypothesis)
-        return replace(unit, answers=(_answer_of(hypothesis, text),))
+        return replace(unit, answers=(_answer_of(hypothesis, text),), timings=timings)
     for element, attempt in unit.attempt.contents:
         judging.contents[element] = judging.in_parts(attempt, remaining)[0].text
     lost: tuple[Mark, ...] = ()
@@ -63,9 +63,8 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
                 return judging.done(answers)
     lost = tuple(sorted({*unit.lost, *lost}, key=lambda mark: mark.span))
     attempt = tokenized(next_attempt(passage, unit, lost), passage.bundle)
-    return settled(
-        passage, replace(unit, attempt=attempt, lost=lost, first=first if attempt.contents else None)
-    )
+    first_asked = first if attempt.contents else None
+    return settled(passage, replace(unit, attempt=attempt, lost=lost, first=first_asked, timings=timings))
 
 
 def distinct(ranked: Iterable[TextT], *, maximum: int) -> Iterator[TextT]:
@@ -88,15 +87,16 @@ def distinct(ranked: Iterable[TextT], *, maximum: int) -> Iterator[TextT]:
 class _Judging:
     """The answers to the pieces of one unit."""
 
-    def __init__(self, passage: Passage, unit: Unit) -> None:
-        self._passage, self._unit = passage, unit
+    def __init__(self, passage: Passage, unit: Unit, timings: Timings) -> None:
+        self._passage, self._unit, self._timings = passage, unit, timings
         self.contents: dict[Mark, str] = {}
         """What the elements that are masked hold in the translation."""
         self._terms = [mark.output for mark in unit.marks if mark.kind is Kind.TERM and mark.output]
 
     def done(self, answers: Iterable[TranslatedHypothesis]) -> Unit:
         """The unit with its answers."""
-        return replace(self._unit, answers=tuple(map(self._begun, answers)), first=None)
+        begun = tuple(map(self._begun, answers))
+        return replace(self._unit, answers=begun, first=None, timings=self._timings)
 
     def in_parts(
         self, attempt: Attempt, results: Iterable[tuple[Piece, Sequence[SentenceResult]]]
