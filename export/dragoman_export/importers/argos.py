@@ -5,13 +5,13 @@ in CTranslate2's form.
 """
 
 import re
-import shlex
 import tempfile
 from pathlib import Path, PurePosixPath
 
-from dragoman_export.importers.ctranslate2 import Naming, load_folder, read_model
+from dragoman_export.importers.ctranslate2 import DIFFERENCES, load_folder, read_model
 from dragoman_export.importers.ctranslate2_tokenizers import find_tokenizer
-from dragoman_export.importers.files import FormatError, command_line, read_object
+from dragoman_export.importers.files import FormatError, read_object
+from dragoman_export.importers.subjects import Origin, command_line
 from dragoman_export.importers.unpacking import unpack
 from dragoman_export.subject import Subject
 
@@ -80,23 +80,22 @@ def _read(
             )
         languages[side] = language
     version = metadata.get("package_version")
-    title = f"{name}, version {version}" if isinstance(version, str) and version else name
     tokenizer = find_tokenizer(folder, "source")
     if tokenizer is None:
         raise FormatError(f"{folder} has no sentencepiece.model, which a package of Argos has")
     return read_model(
         folder / MODEL_FOLDER,
-        Naming(
-            source_language=languages["source"],
-            target_language=languages["target"],
-            origin=name,
-            description=f"A package of Argos Translate, {title}.",
+        Origin(
+            name=name,
+            kind="A package of Argos Translate",
+            version=version if isinstance(version, str) else "",
+            options=options,
             licence=_licence(folder),
-            credit=f"The makers of {name}",
-            again=f"{shlex.quote(name)}{options}",
+            program="CTranslate2",
+            differences=DIFFERENCES,
         ),
-        source_tokenizer=tokenizer,
-        target_tokenizer=tokenizer,
+        (languages["source"], languages["target"]),
+        (tokenizer, tokenizer),
         beam_size=BEAM_SIZE,
         length_penalty=LENGTH_PENALTY,
         is_unk_produced=False,

@@ -184,7 +184,7 @@ def find_tokenizer(folder: Path, side: str) -> Path | None:
 
 
 def make_tokenizer(
-    vocabulary: Vocabulary, path: Path | None, *, side: str, size: int, bos: int, settings: Settings
+    vocabulary: Vocabulary, path: Path | None, side: str, size: int, bos: int, settings: Settings
 ) -> VocabularyTokenizer:
     """The tokenizer of a side by its sentencepiece model, or by letters where there is none.
 

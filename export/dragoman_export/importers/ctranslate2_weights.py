@@ -25,6 +25,7 @@ from dragoman_export.reference.imported import (
     Imported,
     Norm,
     TransformerArchitecture,
+    layer_parts,
 )
 
 NUM_HEADS = {"": 8, "TransformerBase": 8, "TransformerBig": 16, "TransformerSpec": 8}
@@ -40,6 +41,21 @@ ACTIVATIONS: tuple[Activation | None, ...] = (
     None,
 )
 """By CTranslate2's numbers; None for tanh and the logistic function, which our Transformer has not."""
+
+
+PARTS = {
+    "self_attention.input": "self_attention/linear_0",
+    "self_attention.output": "self_attention/linear_1",
+    "self_residual.norm": "self_attention/layer_norm",
+    "cross_attention.query": "attention/linear_0",
+    "cross_attention.memory": "attention/linear_1",
+    "cross_attention.output": "attention/linear_2",
+    "cross_residual.norm": "attention/layer_norm",
+    "feed_forward.expand": "ffn/linear_0",
+    "feed_forward.contract": "ffn/linear_1",
+    "feed_forward_residual.norm": "ffn/layer_norm",
+}
+"""Our parts of a layer and theirs."""
 
 
 class _Side(NamedTuple):
@@ -78,89 +94,60 @@ def read_transformer(
                 f"{getattr(decoder, field)} in the decoder; only models with the same can be exported"
             )
     refuse_foreign(model.path, variables, heads=decoder.heads, width=width)
+    # As many as each of the layers must have.
+    units = len(variables.floats("encoder/layer_0/ffn/linear_0/weight", None, width))
+    architecture = TransformerArchitecture(
+        width=width,
+        heads=decoder.heads,
+        feed_forward=units,
+        encoder_layers=encoder.layers,
+        decoder_layers=decoder.layers,
+        past="self-attention",
+        norm=decoder.norm,
+        activation=decoder.activation,
+        embedding_scale=decoder.scale,
+        norm_epsilon=norm_epsilon,
+        alignment_head=_alignment_head(variables, decoder),
+        bos=0,
+        never_produced=(),
+    )
     output = variables.floats("decoder/projection/weight", len(target), width)
-    parameters = {SOURCE: source, TARGET: target, OUTPUT: output}
-    parameters[BIAS] = _bias(variables, "decoder/projection", len(target))
+    weights = {SOURCE: source, TARGET: target, OUTPUT: output}
+    weights[BIAS] = _bias(variables, "decoder/projection", len(target))
     if target.shape[1] != width:
         raise FormatError(
             f"{model.path}: source embeddings are {width} wide and target embeddings {target.shape[1]}"
         )
-    reader = _Reader(variables, parameters, width)
-    for side, stated in (("encoder", encoder), ("decoder", decoder)):
-        for layer in range(stated.layers):
-            reader.layer(side, layer)
-        if stated.norm == "pre":
-            reader.norm(f"{side}/layer_norm", f"{side}_norm")
+    for part in layer_parts(architecture):
+        theirs = f"{part.side}/layer_{part.layer}/{PARTS[part.name]}"
+        if part.inputs:
+            weights[f"{part.own_name}.weight"] = variables.floats(
+                f"{theirs}/weight", part.outputs, part.inputs
+            )
+            weights[f"{part.own_name}.bias"] = _bias(variables, theirs, part.outputs)
+        else:
+            weights |= _norm(variables, theirs, part.own_name, width)
+    for side in ("encoder", "decoder") if decoder.norm == "pre" else ():
+        weights |= _norm(variables, f"{side}/layer_norm", f"{side}_norm", width)
     positions = [
         _positions(variables, f"{side}/position_encodings/encodings", width, max_positions)
         for side in ("encoder", "decoder")
     ]
     shortest = min(map(len, positions))
-    head = _alignment_head(variables, decoder)
     refuse_unread(model.path, variables)
-    parameters[POSITIONS], parameters[TARGET_POSITIONS] = (table[:shortest] for table in positions)
-    return Imported(
-        architecture=TransformerArchitecture(
-            width=width,
-            heads=decoder.heads,
-            feed_forward=reader.feed_forward,
-            encoder_layers=encoder.layers,
-            decoder_layers=decoder.layers,
-            past="self-attention",
-            norm=decoder.norm,
-            activation=decoder.activation,
-            embedding_scale=decoder.scale,
-            norm_epsilon=norm_epsilon,
-            alignment_head=head,
-            bos=0,
-            never_produced=(),
-        ),
-        weights=share_equal(parameters),
-    )
+    weights[POSITIONS], weights[TARGET_POSITIONS] = (table[:shortest] for table in positions)
+    return Imported(architecture=architecture, weights=share_equal(weights))
 
 
-class _Reader:
-    """Puts the variables of layers among our parameters."""
-
-    def __init__(self, variables: Variables, parameters: dict[str, Floats], width: int) -> None:
-        self._variables = variables
-        self._parameters = parameters
-        self._width = width
-        self.feed_forward = 0
-
-    def layer(self, side: str, number: int) -> None:
-        """A layer of "encoder" or "decoder"."""
-        theirs, ours = f"{side}/layer_{number}", f"{side}_layers.{number}"
-        width = self._width
-        self_attention = "attention" if side == "encoder" else "self_attention"
-        own_residual = "attention_residual" if side == "encoder" else "self_residual"
-        self._linear(f"{theirs}/self_attention/linear_0", f"{ours}.{self_attention}.input", 3 * width, width)
-        self._linear(f"{theirs}/self_attention/linear_1", f"{ours}.{self_attention}.output", width, width)
-        self.norm(f"{theirs}/self_attention/layer_norm", f"{ours}.{own_residual}.norm")
-        if side == "decoder":
-            self._linear(f"{theirs}/attention/linear_0", f"{ours}.cross_attention.query", width, width)
-            self._linear(f"{theirs}/attention/linear_1", f"{ours}.cross_attention.memory", 2 * width, width)
-            self._linear(f"{theirs}/attention/linear_2", f"{ours}.cross_attention.output", width, width)
-            self.norm(f"{theirs}/attention/layer_norm", f"{ours}.cross_residual.norm")
-        units = self.feed_forward or len(self._variables.floats(f"{theirs}/ffn/linear_0/weight", None, width))
-        self.feed_forward = units
-        self._linear(f"{theirs}/ffn/linear_0", f"{ours}.feed_forward.expand", units, width)
-        self._linear(f"{theirs}/ffn/linear_1", f"{ours}.feed_forward.contract", width, units)
-        self.norm(f"{theirs}/ffn/layer_norm", f"{ours}.feed_forward_residual.norm")
-
-    def norm(self, theirs: str, ours: str) -> None:
-        """A layer normalisation."""
-        self._parameters[f"{ours}.weight"] = self._variables.floats(f"{theirs}/gamma", self._width)
-        if f"{theirs}/beta" not in self._variables:
-            raise FormatError(
-                f"{theirs} has no beta: it is normalised by its root mean square (RMSNorm), which our "
-                "Transformer has no place for"
-            )
-        self._parameters[f"{ours}.bias"] = self._variables.floats(f"{theirs}/beta", self._width)
-
-    def _linear(self, theirs: str, ours: str, outputs: int, inputs: int) -> None:
-        self._parameters[f"{ours}.weight"] = self._variables.floats(f"{theirs}/weight", outputs, inputs)
-        self._parameters[f"{ours}.bias"] = _bias(self._variables, theirs, outputs)
+def _norm(variables: Variables, theirs: str, ours: str, width: int) -> dict[str, Floats]:
+    """A layer normalisation."""
+    scale = variables.floats(f"{theirs}/gamma", width)
+    if f"{theirs}/beta" not in variables:
+        raise FormatError(
+            f"{theirs} has no beta: it is normalised by its root mean square (RMSNorm), which our "
+            "Transformer has no place for"
+        )
+    return {f"{ours}.weight": scale, f"{ours}.bias": variables.floats(f"{theirs}/beta", width)}
 
 
 def _bias(variables: Variables, name: str, size: int) -> Floats:

@@ -1,29 +1,17 @@
 """Files of models from elsewhere, whatever their format: mapped and read within their bounds, and JSON.
 
-Also what a card repeats of how they were read. Must not know what is in them.
+Must not know what is in them.
 """
 
 import json
 import mmap
-import shlex
 import struct
 from pathlib import Path
 from typing import Any
 
-MAX_OUTPUT_RATIO, MAX_OUTPUT_MARGIN = 3.0, 30
-"""No model from elsewhere has such a limit of its own; this one only ends what has gone astray."""
-
 
 class FormatError(ValueError):
     """A model that is none of its format, is not whole, or has what our models have no place for."""
-
-
-def command_line(**given: str | Path | None) -> str:
-    """The options that are given, by their names, with a space before each, as a card repeats them; of a file
-    its name alone, as the folder that it was in is nobody else's.
-    """
-    texts = {name: value.name if isinstance(value, Path) else value for name, value in given.items()}
-    return "".join(f" --{name.replace('_', '-')} {shlex.quote(text)}" for name, text in texts.items() if text)
 
 
 def read_text(path: Path) -> str:

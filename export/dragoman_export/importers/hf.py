@@ -7,46 +7,32 @@ README.md. Where there is no generation_config.json, as in older releases, confi
 """
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import MULTIPLE_LANGUAGES, SpecialIds
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
-from dragoman_export.importers.files import (
-    MAX_OUTPUT_MARGIN,
-    MAX_OUTPUT_RATIO,
-    FormatError,
-    command_line,
-    read_object,
-)
-from dragoman_export.importers.hf_configuration import (
-    METADATA_FILE,
-    Configuration,
-    find_language,
-    find_licence,
-    read_configuration,
-)
+from dragoman_export.importers.files import FormatError, read_object
+from dragoman_export.importers.hf_configuration import Configuration, read_configuration
 from dragoman_export.importers.hf_tokenizers import (
     added_tokens,
     check_added_tokens,
     read_multilingual,
     with_added_tokens,
 )
-from dragoman_export.importers.hf_weights import transformer
+from dragoman_export.importers.hf_weights import read_transformer
+from dragoman_export.importers.subjects import BEAM_SIZE, Origin, command_line, foreign_subject
 from dragoman_export.importers.tensors import read_tensors
 from dragoman_export.importers.weights import searchable
-from dragoman_export.model import ImportedModel
 from dragoman_export.reference.imported import SOURCE, TARGET, Floats
-from dragoman_export.subject import Card, Subject
+from dragoman_export.subject import Subject
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _KINDS = {"marian": "A MarianMT", "m2m_100": "A multilingual"}
-BEAM_SIZE = 4
-"""Where the checkpoint does not say."""
 _NEUTRAL: dict[str, tuple[Any, ...]] = {
     "begin_suppress_tokens": ([],),
     "diversity_penalty": (0,),
@@ -82,18 +68,7 @@ def load_checkpoint(
     FormatError where it is of neither type, is not whole, names no languages, has no such token, or
     holds what our Transformer has no place for.
 
-    The engine may find another translation than `generate()`, by four definitions, the first three with a
-    beam alone; the card tells those that are the checkpoint's:
-
-    - The length penalty's exponent is taken over as it is, but `generate()` divides a hypothesis'
-      log-probability by length^exponent, and the engine by ((5 + length) / 6)^exponent (Wu et al. 2016,
-      equation 14).
-    - The engine leaves out tokens that are never produced before it takes probabilities; `generate()` does so
-      after, unless `renormalize_logits` is set.
-    - The engine ends a search once as many hypotheses as the beam have ended; `generate()` goes on while a
-      running one might beat the worst of those, unless `early_stopping` is True.
-    - At the most tokens of an output `generate()` puts an end where `forced_eos_token_id` is set; the
-      engine's translation is cut there.
+    The engine may find another translation than `generate()`: `_differences` has the definitions.
     """
     folder = Path(name)
     if not folder.is_dir():
@@ -115,43 +90,50 @@ def load_checkpoint(
         source_language=source_language, target_language=target_language, language_token=language_token
     )
     languages: dict[str, str] = {}
+    pair = MULTIPLE_LANGUAGES, MULTIPLE_LANGUAGES
     if config.type == "m2m_100":
         if options:
             raise FormatError(f"{name} is of many languages, all of which its bundle has; leave{options} out")
         source, languages = read_multilingual(folder, config, added)
         target = source
-        source_language = target_language = MULTIPLE_LANGUAGES
     else:
         source, target = _tokenizers(folder, config, is_separate, language_token, added)
         check_added_tokens(name, source, added)
-    metadata = read_object(folder / METADATA_FILE, is_needed=False)
-    licence = find_licence(_read(folder, "README.md", default=b"").decode(errors="replace"))
-    origin = folder.resolve().name
+        metadata = read_object(folder / METADATA_FILE, is_needed=False)
+        pair = (
+            source_language or _find_language(name, tokenizer_config, metadata, "source"),
+            target_language or _find_language(name, tokenizer_config, metadata, "target"),
+        )
     never_produced = _never_produced(name, config, generation)
-    imported = searchable(transformer(name, config, _read_weights(folder), never_produced))
+    imported = searchable(read_transformer(name, config, _read_weights(folder), never_produced))
     is_one = source is target
     source = source.lengthened(len(imported.weights[SOURCE]))
     target = source if is_one else target.lengthened(len(imported.weights[TARGET]))
-    model = ImportedModel(imported)
-    return Subject(
-        model=model,
-        sizes=(model.sizes,),
-        parameters=model.num_parameters,
-        source_tokenizer=source,
-        target_tokenizer=target,
-        source_language=source_language
-        or find_language(name, tokenizer_config=tokenizer_config, metadata=metadata, side="source"),
-        target_language=target_language
-        or find_language(name, tokenizer_config=tokenizer_config, metadata=metadata, side="target"),
+    origin = Origin(
+        name=folder.resolve().name,
+        kind=f"{_KINDS[config.type]} model of Hugging Face",
+        options=options,
+        data="see its own card",
+        licence=_find_licence(_read(folder, "README.md", default=b"").decode(errors="replace")),
+        program="`generate()` of Hugging Face",
+        differences=_differences(config, generation),
+    )
+    # The token of a language comes before those of a translation.
+    positions = config.max_positions - bool(languages)
+    length_penalty = generation.get("length_penalty")
+    # The former counts what is generated, and goes before the latter, as in `generate()`, which counts the
+    # token that decoding starts with too.
+    max_tokens = generation.get("max_new_tokens") or (generation.get("max_length") or positions + 1) - 1
+    return foreign_subject(
+        imported,
+        origin,
+        tokenizers=(source, target),
+        pair=pair,
         languages=languages,
-        decoding=_decoding(config, generation),
-        card=Card(
-            description=f"{_KINDS[config.type]} model of Hugging Face, {origin}.",
-            data=f"That of {origin}: see its own card",
-            licence=licence,
-            credit=f"The makers of {origin}",
-        ),
-        training=_training_text(origin, options, config, generation),
+        beam_size=generation.get("num_beams") or BEAM_SIZE,
+        length_penalty=1.0 if length_penalty is None else max(0.0, float(length_penalty)),
+        max_source_tokens=positions,
+        max_output_tokens=min(positions, max_tokens),
     )
 
 
@@ -161,20 +143,6 @@ def _read_weights(folder: Path) -> Mapping[str, Floats]:
     if not paths:
         raise FormatError(f"{folder} has neither {' nor '.join(WEIGHTS)}, of which a checkpoint has one")
     return read_tensors(paths[0])
-
-
-def _training_text(origin: str, options: str, config: Configuration, generation: Mapping[str, Any]) -> str:
-    """The card's section on training; `options` are those that languages were given by."""
-    return f"""Trained elsewhere. This exports {origin} again:
-
-```
-dragoman get {origin}{options} \\
-  {{export}}
-```
-
-It may find another translation than `generate()` of Hugging Face:
-
-{_differences(config, generation)}"""
 
 
 def _differences(config: Configuration, generation: Mapping[str, Any]) -> str:
@@ -226,7 +194,7 @@ def _tokenizers(
             ids = SpecialIds(
                 pad=config.pad,
                 unk=pieces["<unk>"],
-                bos=config.start,
+                bos=config.architecture.bos,
                 eos=config.eos,
             )
             tokenizer = VocabularyTokenizer(
@@ -274,7 +242,11 @@ def _check_generation(name: str, config: Configuration, generation: Mapping[str,
                 f"{name}: generation_config.json has {key} = {value}, which no search of ours knows; take it "
                 "out, if the translations may be others without it"
             )
-    ids = {"decoder_start_token_id": config.start, "eos_token_id": config.eos, "pad_token_id": config.pad}
+    ids = {
+        "decoder_start_token_id": config.architecture.bos,
+        "eos_token_id": config.eos,
+        "pad_token_id": config.pad,
+    }
     for key, expected in ids.items():
         value = generation.get(key)
         if value not in (None, expected, [expected]):
@@ -282,25 +254,6 @@ def _check_generation(name: str, config: Configuration, generation: Mapping[str,
                 f"{name}: {key} is {value} in generation_config.json and {expected} in config.json; "
                 "make them one"
             )
-
-
-def _decoding(config: Configuration, generation: Mapping[str, Any]) -> DecodingDefaults:
-    """Decoding defaults: those of the checkpoint, where it says."""
-    # The token of a language comes before those of a translation.
-    positions = config.max_positions if config.type == "marian" else config.max_positions - 1
-    beam_size = generation.get("num_beams") or BEAM_SIZE
-    length_penalty = generation.get("length_penalty")
-    # The former counts what is generated, and goes before the latter, as in `generate()`, which counts the
-    # token that decoding starts with too.
-    max_tokens = generation.get("max_new_tokens") or (generation.get("max_length") or positions + 1) - 1
-    return DecodingDefaults(
-        beam_size=beam_size,
-        length_penalty=1.0 if length_penalty is None else max(0.0, float(length_penalty)),
-        max_source_tokens=positions,
-        max_output_tokens=min(positions, max_tokens),
-        max_output_ratio=MAX_OUTPUT_RATIO,
-        max_output_margin=MAX_OUTPUT_MARGIN,
-    )
 
 
 def _read(folder: Path, file: str, default: bytes | None = None) -> bytes:
@@ -311,3 +264,38 @@ def _read(folder: Path, file: str, default: bytes | None = None) -> bytes:
     if default is None:
         raise FormatError(f"{folder} has no {file}, which such a checkpoint has")
     return default
+
+
+METADATA_FILE = "metadata.json"
+_METADATA_KEYS = {
+    "source": ("src_alpha2", "source_languages", "src_alpha3"),
+    "target": ("tgt_alpha2", "target_languages", "tgt_alpha3"),
+}
+_ONE_LANGUAGE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*")
+
+
+def _find_language(
+    name: str, tokenizer_config: Mapping[str, Any], metadata: Mapping[str, Any], side: str
+) -> str:
+    """The language of "source" or "target". Raises FormatError where no file of a release names one.
+
+    Which files there are depends on its year: those of the first have a tokenizer_config.json of their own,
+    those of the Tatoeba challenge a metadata.json too. The tokenizer's own word goes first. Of metadata.json
+    a list of several languages is none.
+    """
+    named = [tokenizer_config.get(f"{side}_lang"), *(metadata.get(key) for key in _METADATA_KEYS[side])]
+    if isinstance(named[0], str) and named[0]:
+        return named[0]
+    for language in named[1:]:
+        if isinstance(language, str) and _ONE_LANGUAGE.fullmatch(language):
+            return language
+    raise FormatError(
+        f"{name}: neither tokenizer_config.json nor {METADATA_FILE} names one {side} language; give it with "
+        f"--{side}-language"
+    )
+
+
+def _find_licence(card: str) -> str:
+    """What the model card's head says of its licence."""
+    found = re.search(r"^license:\s*(\S.*)$", card, re.MULTILINE)
+    return found[1].strip() if found else ""

@@ -1,19 +1,12 @@
-"""What a checkpoint says of itself beside its weights and tokenizer.
+"""What a checkpoint says of itself in config.json, with Hugging Face's defaults for what it does not say."""
 
-Its config.json, with Hugging Face's defaults for what it does not say; and of a release of OPUS-MT its
-languages and its licence.
-
-Which files a release has depends on its year. Those of the first have a tokenizer_config.json of their own,
-those of the Tatoeba challenge a metadata.json too, and those for Marian itself neither.
-"""
-
-import re
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from dragoman_export.importers.files import FormatError
-from dragoman_export.reference.imported import Activation
+from dragoman_export.reference.imported import Activation, AlignmentHead, TransformerArchitecture
 
 ACTIVATIONS: dict[str, Activation] = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 """Hugging Face's names, and ours."""
@@ -50,22 +43,19 @@ _DEFAULTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """Sizes and settings of a Transformer."""
+    """Sizes and settings of a Transformer. MarianMT normalises after each sublayer, M2M100 before.
+
+    MarianMT's alignments are those of the last layer's first head: what Marian gives out, and what many of
+    OPUS-MT's models were trained to align with (`--guided-alignment`).
+    """
 
     type: Literal["marian", "m2m_100"]
+    architecture: TransformerArchitecture
     source_size: int
     target_size: int
-    width: int
-    heads: int
-    feed_forward: int
-    encoder_layers: int
-    decoder_layers: int
     max_positions: int
-    activation: Activation
-    scales_embedding: bool
     shares_embeddings: bool
     ties_output: bool
-    start: int
     pad: int
     eos: int
 
@@ -95,54 +85,28 @@ def read_configuration(name: str, config: Mapping[str, Any]) -> Configuration:
         raise FormatError(f"{name}: its {heads} heads do not divide its width, {width}")
     if activation not in ACTIVATIONS:
         raise FormatError(f"activation_function is {activation!r}; known are {', '.join(ACTIVATIONS)}")
+    is_marian, layers = kind == "marian", numbers["decoder_layers"]
     return Configuration(
         type=kind,
+        architecture=TransformerArchitecture(
+            width=width,
+            heads=heads,
+            feed_forward=numbers["encoder_ffn_dim"],
+            encoder_layers=numbers["encoder_layers"],
+            decoder_layers=layers,
+            past="self-attention",
+            norm="post" if is_marian else "pre",
+            activation=ACTIVATIONS[activation],
+            embedding_scale=math.sqrt(width) if scales_embedding else 1.0,
+            alignment_head=AlignmentHead(layer=layers - 1, head=0) if is_marian else None,
+            bos=numbers["decoder_start_token_id"],
+            never_produced=(),
+        ),
         source_size=numbers["vocab_size"],
         target_size=numbers["decoder_vocab_size"],
-        width=width,
-        heads=heads,
-        feed_forward=numbers["encoder_ffn_dim"],
-        encoder_layers=numbers["encoder_layers"],
-        decoder_layers=numbers["decoder_layers"],
         max_positions=numbers["max_position_embeddings"],
-        activation=ACTIVATIONS[activation],
-        scales_embedding=bool(scales_embedding),
         shares_embeddings=bool(config.get("share_encoder_decoder_embeddings", True)),
         ties_output=bool(config.get("tie_word_embeddings", True)),
-        start=numbers["decoder_start_token_id"],
         pad=numbers["pad_token_id"],
         eos=numbers["eos_token_id"],
     )
-
-
-METADATA_FILE = "metadata.json"
-_METADATA_KEYS = {
-    "source": ("src_alpha2", "source_languages", "src_alpha3"),
-    "target": ("tgt_alpha2", "target_languages", "tgt_alpha3"),
-}
-_ONE_LANGUAGE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*")
-
-
-def find_language(
-    name: str, *, tokenizer_config: Mapping[str, Any], metadata: Mapping[str, Any], side: str
-) -> str:
-    """The language of "source" or "target". Raises FormatError where no file names one.
-
-    The tokenizer's own word goes first. Of metadata.json a list of several languages is none.
-    """
-    named = [tokenizer_config.get(f"{side}_lang"), *(metadata.get(key) for key in _METADATA_KEYS[side])]
-    if isinstance(named[0], str) and named[0]:
-        return named[0]
-    for language in named[1:]:
-        if isinstance(language, str) and _ONE_LANGUAGE.fullmatch(language):
-            return language
-    raise FormatError(
-        f"{name}: neither tokenizer_config.json nor {METADATA_FILE} names one {side} language; give it with "
-        f"--{side}-language"
-    )
-
-
-def find_licence(card: str) -> str:
-    """What the model card's head says of its licence."""
-    found = re.search(r"^license:\s*(\S.*)$", card, re.MULTILINE)
-    return found[1].strip() if found else ""

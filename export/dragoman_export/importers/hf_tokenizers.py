@@ -122,7 +122,7 @@ def read_multilingual(
                 f"{folder} names no languages: special_tokens_map.json or tokenizer_config.json should list "
                 "their tokens, such as '__de__' or 'deu_Latn'"
             )
-        ids = SpecialIds(pad=config.pad, unk=pieces["<unk>"], bos=config.start, eos=config.eos)
+        ids = SpecialIds(pad=config.pad, unk=pieces["<unk>"], bos=config.architecture.bos, eos=config.eos)
         vocabulary = json.dumps(pieces, ensure_ascii=False).encode()
         return VocabularyTokenizer(model, vocabulary, size=config.source_size, ids=ids), languages
     except FormatError:

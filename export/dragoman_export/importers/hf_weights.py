@@ -1,17 +1,14 @@
-"""A checkpoint's parameters by the names of our Transformer's, and its settings as ours.
-
-Owns what stands where on both sides. MarianMT normalises after each sublayer, M2M100 before, and at the end
-of each side.
-"""
+"""A checkpoint's parameters by the names of our Transformer's: what stands where on both sides."""
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.hf_configuration import Configuration
-from dragoman_export.importers.weights import share_equal, sinusoids
+from dragoman_export.importers.weights import share_equal, sinusoids, spelled
 from dragoman_export.reference.imported import (
     BIAS,
     OUTPUT,
@@ -19,79 +16,54 @@ from dragoman_export.reference.imported import (
     SOURCE,
     TARGET,
     TARGET_POSITIONS,
-    AlignmentHead,
     Floats,
     Imported,
-    TransformerArchitecture,
+    layer_parts,
 )
 
-_PARTS = {
-    "self_attn.{q,k,v}_proj": "{own}.input",
-    "self_attn.out_proj": "{own}.output",
-    "self_attn_layer_norm": "{own}_residual.norm",
-    "encoder_attn.q_proj": "cross_attention.query",
-    "encoder_attn.{k,v}_proj": "cross_attention.memory",
-    "encoder_attn.out_proj": "cross_attention.output",
-    "encoder_attn_layer_norm": "cross_residual.norm",
-    "fc1": "feed_forward.expand",
-    "fc2": "feed_forward.contract",
-    "final_layer_norm": "feed_forward_residual.norm",
+PARTS = {
+    "self_attention.input": "self_attn.{q,k,v}_proj",
+    "self_attention.output": "self_attn.out_proj",
+    "self_residual.norm": "self_attn_layer_norm",
+    "cross_attention.query": "encoder_attn.q_proj",
+    "cross_attention.memory": "encoder_attn.{k,v}_proj",
+    "cross_attention.output": "encoder_attn.out_proj",
+    "cross_residual.norm": "encoder_attn_layer_norm",
+    "feed_forward.expand": "fc1",
+    "feed_forward.contract": "fc2",
+    "feed_forward_residual.norm": "final_layer_norm",
 }
-"""Their modules of a layer and ours, of which those of several stand one below the other."""
+"""Our parts of a layer and their modules, of which those of several stand one below the other."""
 
 
-def transformer(
+def read_transformer(
     name: str, config: Configuration, tensors: Mapping[str, Floats], never_produced: Iterable[int]
 ) -> Imported:
-    """The model of a checkpoint.
-
-    Raises FormatError where weights are missing, too many or of other sizes.
-
-    MarianMT's alignments are those of the last layer's first head: what Marian gives out, and what many of
-    OPUS-MT's models were trained to align with (`--guided-alignment`).
-    """
-    reader = _Reader(name, tensors)
-    embeddings = reader.embeddings(config)
-    is_marian = config.type == "marian"
+    """The model of a checkpoint. Raises FormatError where weights are missing, too many or of other sizes."""
+    reader, a, is_marian = _Reader(name, tensors), config.architecture, config.type == "marian"
+    weights = dict(zip((SOURCE, TARGET, OUTPUT), reader.embeddings(config), strict=True))
+    make_table = sinusoids if is_marian else _positions_from_two
+    table_LD = make_table(config.max_positions, a.width)
+    for ours, side in ((POSITIONS, "encoder"), (TARGET_POSITIONS, "decoder")):
+        weights[ours] = tensors.get(f"model.{side}.embed_positions.weight", table_LD)
+    weights[BIAS] = np.zeros(config.target_size, np.float32)
     if is_marian:
-        table_LD = sinusoids(config.max_positions, config.width)
-        bias_V = reader.read("final_logits_bias", (1, config.target_size)).reshape(-1)
-    else:
-        table_LD = _positions_from_two(config.max_positions, config.width)
-        bias_V = np.zeros(config.target_size, np.float32)
-    positions = [
-        tensors.get(f"model.{side}.embed_positions.weight", table_LD) for side in ("encoder", "decoder")
-    ]
-    weights = dict(
-        zip((SOURCE, TARGET, OUTPUT, POSITIONS, TARGET_POSITIONS), (*embeddings, *positions), strict=True)
-    )
-    weights[BIAS] = bias_V
-    for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
-        for number in range(layers):
-            reader.layer(side, number, config, weights)
-        for kind in () if is_marian else ("weight", "bias"):
-            weights[f"{side}_norm.{kind}"] = reader.read(f"model.{side}.layer_norm.{kind}", (config.width,))
-    unsaid = tuple(sorted(never_produced))
+        weights[BIAS] = reader.read("final_logits_bias", (1, config.target_size)).reshape(-1)
+    for part in layer_parts(a):
+        modules = spelled(f"model.{part.side}.layers.{part.layer}.{PARTS[part.name]}")
+        size = part.outputs // len(modules)
+        for kind in ("weight", "bias"):
+            shape = (size, part.inputs) if part.inputs and kind == "weight" else (size,)
+            arrays = [reader.read(f"{module}.{kind}", shape) for module in modules]
+            weights[f"{part.own_name}.{kind}"] = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+    for side in () if is_marian else ("encoder", "decoder"):
+        for kind in ("weight", "bias"):
+            weights[f"{side}_norm.{kind}"] = reader.read(f"model.{side}.layer_norm.{kind}", (a.width,))
     reader.check()
-    return Imported(
-        architecture=TransformerArchitecture(
-            width=config.width,
-            heads=config.heads,
-            feed_forward=config.feed_forward,
-            encoder_layers=config.encoder_layers,
-            decoder_layers=config.decoder_layers,
-            past="self-attention",
-            norm="post" if is_marian else "pre",
-            activation=config.activation,
-            embedding_scale=math.sqrt(config.width) if config.scales_embedding else 1.0,
-            # Unlike our own models, these may produce the unknown token.
-            alignment_head=AlignmentHead(layer=config.decoder_layers - 1, head=0) if is_marian else None,
-            bos=config.start,
-            never_produced=unsaid if is_marian else (),
-            barred=() if is_marian else unsaid,
-        ),
-        weights=share_equal(weights),
-    )
+    # Unlike our own models, these may produce the unknown token.
+    unsaid = tuple(sorted(never_produced))
+    architecture = replace(a, never_produced=unsaid) if is_marian else replace(a, barred=unsaid)
+    return Imported(architecture=architecture, weights=share_equal(weights))
 
 
 def _positions_from_two(num_positions: int, width: int) -> Floats:
@@ -127,7 +99,8 @@ class _Reader:
 
     def embeddings(self, config: Configuration) -> tuple[Floats, Floats, Floats]:
         """Source's, target's, and the output layer's matrix."""
-        sizes = (config.source_size, config.width), (config.target_size, config.width)
+        width = config.architecture.width
+        sizes = (config.source_size, width), (config.target_size, width)
         if config.shares_embeddings:
             names = ("model.shared", "model.encoder.embed_tokens", "model.decoder.embed_tokens", "lm_head")
             source = target = self._first(names, sizes[1])
@@ -139,27 +112,6 @@ class _Reader:
     def _first(self, modules: Iterable[str], shape: tuple[int, ...]) -> Floats:
         names = [f"{module}.weight" for module in modules]
         return self.read(next((name for name in names if name in self._tensors), names[0]), shape)
-
-    def layer(self, side: str, number: int, config: Configuration, weights: dict[str, Floats]) -> None:
-        """The parameters of a layer, put among ours."""
-        own = "attention" if side == "encoder" else "self_attention"
-        for theirs, ours in _PARTS.items():
-            if side == "encoder" and theirs.startswith("encoder_attn"):
-                continue
-            name = f"{side}_layers.{number}.{ours.format(own=own)}".replace(
-                "self_attention_residual", "self_residual"
-            )
-            before, _, choice = theirs.partition("{")
-            letters, _, behind = choice.partition("}")
-            modules = [f"{before}{letter}{behind}" for letter in letters.split(",")]
-            outputs = config.feed_forward if theirs == "fc1" else config.width
-            inputs = config.feed_forward if theirs == "fc2" else config.width
-            for kind, shape in (("weight", (outputs, inputs)), ("bias", (outputs,))):
-                shape = (outputs,) if theirs.endswith("layer_norm") else shape
-                parts = [
-                    self.read(f"model.{side}.layers.{number}.{module}.{kind}", shape) for module in modules
-                ]
-                weights[f"{name}.{kind}"] = parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def check(self) -> None:
         """Raises FormatError for what is missing, and for layers that the configuration has not."""

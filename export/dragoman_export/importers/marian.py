@@ -5,30 +5,29 @@ OPUS-MT, Firefox and Marian's own training have them.
 """
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
-from dragoman_bundle.decoding import DecodingDefaults
 
-from dragoman_export.importers.files import (
-    MAX_OUTPUT_MARGIN,
-    MAX_OUTPUT_RATIO,
-    FormatError,
-    command_line,
-)
+from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.marian_items import read_items
-from dragoman_export.importers.marian_s2s import read_s2s
-from dragoman_export.importers.marian_settings import TransformerSettings, read_settings
-from dragoman_export.importers.marian_transformer import read_transformer
-from dragoman_export.importers.marian_vocabularies import Vocabulary, read_vocabulary
+from dragoman_export.importers.marian_model import read_model
+from dragoman_export.importers.marian_settings import read_settings
+from dragoman_export.importers.marian_vocabularies import read_vocabulary
+from dragoman_export.importers.subjects import (
+    BEAM_SIZE,
+    MAX_TOKENS,
+    Origin,
+    command_line,
+    foreign_subject,
+    languages_of_pair,
+)
 from dragoman_export.importers.weights import starting_with
-from dragoman_export.model import ImportedModel
-from dragoman_export.reference.imported import SOURCE, TARGET, Imported
-from dragoman_export.subject import Card, Subject
+from dragoman_export.reference.imported import SOURCE, TARGET
+from dragoman_export.subject import Subject
 
 DECODER = "decoder.yml"
 _MODELS = ("*.npz", "*.bin")
@@ -141,10 +140,8 @@ def _read_decoder(path: Path) -> Mapping[str, Any]:
     return decoder
 
 
-MAX_TOKENS = 512
-"""Most tokens of a sentence: none are trained on longer ones."""
-BEAM_SIZE, GREEDY = 4, 1
-"""Where no decoder.yml says it: of `.npz`, and of `.bin`, whose models are trained to be decoded greedily."""
+GREEDY = 1
+"""Hypotheses of a `.bin`, whose models are trained to be decoded so, where no decoder.yml says it."""
 DIFFERENCES = """\
 - There a hypothesis' log-probability is divided by length^a; here by ((5 + length) / 6)^a (Wu et al. 2016,
   equation 14), with the same a.
@@ -165,86 +162,45 @@ def import_marian(
     where it is no model of Marian's, is not whole, or has what is not known here.
     """
     files = find_files(path, source_tokenizer, target_tokenizer)
-    languages = _languages(files, source_language, target_language)
+    named = files.languages or (None, None)
+    pair = languages_of_pair(files.model, source_language or named[0], target_language or named[1])
     items = read_items(files.model)
-    settings = read_settings(files.model, items.configuration)
-    if isinstance(settings, TransformerSettings):
-        imported = read_transformer(items, settings, max_positions=MAX_TOKENS)
-    else:
-        imported = read_s2s(items, settings)
+    read = read_model(items, read_settings(files.model, items.configuration), max_positions=MAX_TOKENS)
     source, target = (
         read_vocabulary(vocabulary, cutter)
         for vocabulary, cutter in zip(files.vocabularies, files.cutters, strict=True)
     )
-    pieces = {name: len(imported.weights[name]) for name in (SOURCE, TARGET)}
-    is_shared = imported.weights[SOURCE] is imported.weights[TARGET]
-    imported = _starting_from_zero(imported, target)
-    # A source has no beginning: any of its tokens does.
+    pieces = {name: len(read.weights[name]) for name in (SOURCE, TARGET)}
+    is_shared = read.weights[SOURCE] is read.weights[TARGET]
+    # Marian begins translations with zeros: what has these as its embedding is one token more.
+    bos = pieces[TARGET]
+    imported = starting_with(read, bos, never_produced=(bos,), barred=target.barred)
     source_size, target_size = (len(imported.weights[name]) for name in (SOURCE, TARGET))
-    source_bos = pieces[TARGET] if is_shared else source.end
-    target_tokens = target.tokenizer(pieces=pieces[TARGET], size=target_size, bos=pieces[TARGET])
+    target_tokens = target.tokenizer(pieces=bos, size=target_size, bos=bos)
     is_one = is_shared and files.vocabularies[0] == files.vocabularies[1] and source.model == target.model
+    # A source has no beginning: any of its tokens does.
+    source_bos = bos if is_shared else source.end
     source_tokens = (
         target_tokens if is_one else source.tokenizer(pieces=pieces[SOURCE], size=source_size, bos=source_bos)
     )
-    model, name = ImportedModel(imported), files.model.name
-    is_greedy = files.model.suffix == ".bin"
-    options = command_line(
-        source_language=source_language,
-        target_language=target_language,
-        source_tokenizer=source_tokenizer,
-        target_tokenizer=target_tokenizer,
-    )
-    return Subject(
-        model=model,
-        sizes=(model.sizes,),
-        parameters=model.num_parameters,
-        source_tokenizer=source_tokens,
-        target_tokenizer=target_tokens,
-        source_language=languages[0],
-        target_language=languages[1],
-        decoding=DecodingDefaults(
-            beam_size=int(files.decoder.get("beam-size", GREEDY if is_greedy else BEAM_SIZE)),
-            length_penalty=float(files.decoder.get("normalize", 0)),
-            max_source_tokens=MAX_TOKENS,
-            max_output_tokens=MAX_TOKENS,
-            max_output_ratio=MAX_OUTPUT_RATIO,
-            max_output_margin=MAX_OUTPUT_MARGIN,
+    origin = Origin(
+        name=files.model.name,
+        kind="A model of Marian's",
+        options=command_line(
+            source_language=source_language,
+            target_language=target_language,
+            source_tokenizer=source_tokenizer,
+            target_tokenizer=target_tokenizer,
         ),
-        card=Card(
-            description=f"A model of Marian's, {name}.",
-            data=f"That of {name}: see where it comes from",
-            credit=f"The makers of {name}",
-        ),
-        training=f"""Trained elsewhere. This gets {name} again:
-
-```
-dragoman get {shlex.quote(name)}{options} \\
-  {{export}}
-```
-
-It may find another translation than Marian:
-
-{DIFFERENCES}""",
+        program="Marian",
+        differences=DIFFERENCES,
     )
-
-
-def _starting_from_zero(imported: Imported, target: Vocabulary) -> Imported:
-    """The same with a token that begins translations, and whose embedding is 0, as Marian begins them."""
-    architecture = imported.architecture
-    imported = starting_with(imported, architecture.bos, never_produced=architecture.never_produced)
-    return replace(imported, architecture=replace(imported.architecture, barred=target.barred))
-
-
-def _languages(files: Files, source: str | None, target: str | None) -> tuple[str, str]:
-    found = []
-    for side, given, named in zip(
-        ("source", "target"), (source, target), files.languages or (None, None), strict=True
-    ):
-        language = given or named
-        if not language:
-            raise FormatError(
-                f"{files.model} does not say its {side} language; give it with --{side}-language"
-            )
-        found.append(language)
-    return found[0], found[1]
+    beam_size = GREEDY if files.model.suffix == ".bin" else BEAM_SIZE
+    return foreign_subject(
+        imported,
+        origin,
+        tokenizers=(source_tokens, target_tokens),
+        pair=pair,
+        beam_size=int(files.decoder.get("beam-size", beam_size)),
+        length_penalty=float(files.decoder.get("normalize", 0)),
+    )

@@ -3,6 +3,7 @@
 Owns Marian's options. Must not know parameters.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,14 @@ from typing import Any, TypeVar
 import yaml
 
 from dragoman_export.importers.files import FormatError
-from dragoman_export.reference.imported import Activation, Norm, Past
+from dragoman_export.reference.imported import (
+    Activation,
+    AlignmentHead,
+    Norm,
+    Past,
+    S2SArchitecture,
+    TransformerArchitecture,
+)
 
 Value = TypeVar("Value", int, str, bool)
 
@@ -67,49 +75,23 @@ _EVERY = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Common:
-    """What models of all types say."""
+NORM_EPSILON = 1e-6
+"""Of a Transformer."""
 
-    type: str
-    embedding_size: int
-    encoder_layers: int
-    decoder_layers: int
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a configuration says of a model."""
+
+    architecture: TransformerArchitecture | S2SArchitecture
+    """Without the token that begins a translation, which no configuration names."""
     tied_source: bool
     """Whether both sides have one embedding."""
     tied_output: bool
     """Whether the output layer's matrix is the target embedding."""
     has_output_bias: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformerSettings(Common):
-    """A Transformer."""
-
-    heads: int
-    feed_forward: int
-    past: Past
-    norm: Norm
-    has_top_norm: bool
-    """Whether each stack ends with a norm."""
-    activation: Activation
-    alignment_layer: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecurrentSettings(Common):
-    """An encoder-decoder of gated recurrent units with attention."""
-
-    units: int
-    both_ways: bool
-    encoder_cells: int
-    base_cells: int
-    high_cells: int
-    skip: bool
-    layer_normalization: bool
-
-
-Settings = TransformerSettings | RecurrentSettings
+    has_norms: bool
+    """Whether each stack of a Transformer ends with a norm, or every product of an s2s is normalised."""
 
 
 def read_settings(path: Path, configuration: bytes) -> Settings:
@@ -142,21 +124,21 @@ class _Options:
                 self._refuse(name, "is not supported")
             if name not in (*neutral, *ignored, *own, *_EVERY):
                 self._refuse(name, "is not known; a model that it says nothing of can be imported without")
-        return self._transformer(kind) if is_transformer else self._recurrent(kind)
+        return self._transformer() if is_transformer else self._recurrent()
 
-    def _common(self, kind: str) -> dict[str, Any]:
+    def _settings(
+        self, architecture: TransformerArchitecture | S2SArchitecture, *, has_norms: bool
+    ) -> Settings:
         is_all = self._get("tied-embeddings-all", False)
-        return {
-            "type": kind,
-            "embedding_size": self._count("dim-emb"),
-            "encoder_layers": self._count("enc-depth"),
-            "decoder_layers": self._count("dec-depth"),
-            "tied_source": is_all or self._get("tied-embeddings-src", False),
-            "tied_output": is_all or self._get("tied-embeddings", False),
-            "has_output_bias": not self._get("output-omit-bias", False),
-        }
+        return Settings(
+            architecture=architecture,
+            tied_source=is_all or self._get("tied-embeddings-src", False),
+            tied_output=is_all or self._get("tied-embeddings", False),
+            has_output_bias=not self._get("output-omit-bias", False),
+            has_norms=has_norms,
+        )
 
-    def _transformer(self, kind: str) -> TransformerSettings:
+    def _transformer(self) -> Settings:
         pasts: dict[str, Past] = {"self-attention": "self-attention", "rnn": "ssru"}
         past = self._choice("transformer-decoder-autoreg", "self-attention", pasts)
         if past == "ssru":
@@ -180,40 +162,53 @@ class _Options:
         top = self._steps("transformer-postprocess-top", "")
         if top not in ("", "n"):
             self._refuse("transformer-postprocess-top", "is not supported; known are '' and 'n'")
-        common = self._common(kind)
         layer = self._get("transformer-guided-alignment-layer", "last", str, int)
-        layers = common["decoder_layers"]
+        layers = self._count("dec-depth")
         number = layers if layer == "last" else int(layer) if str(layer).isdecimal() else 0
         if not 0 < number <= layers:
             self._refuse("transformer-guided-alignment-layer", f"is no layer of {layers}")
-        return TransformerSettings(
-            **common,
-            heads=self._count("transformer-heads"),
+        width, heads = self._count("dim-emb"), self._count("transformer-heads")
+        if width % heads or width % 2 or width < 4:
+            self._refuse("dim-emb", f"is no even number that transformer-heads, {heads}, divides")
+        architecture = TransformerArchitecture(
+            width=width,
+            heads=heads,
             feed_forward=units,
+            encoder_layers=self._count("enc-depth"),
+            decoder_layers=layers,
             past=past,
             norm=around[steps],
-            has_top_norm=top == "n",
             activation=self._choice("transformer-ffn-activation", "swish", ACTIVATIONS),
-            alignment_layer=number - 1,
+            embedding_scale=math.sqrt(width),
+            norm_epsilon=NORM_EPSILON,
+            # What Marian aligns words by.
+            alignment_head=AlignmentHead(layer=number - 1, head=0),
+            bos=0,
+            never_produced=(),
         )
+        return self._settings(architecture, has_norms=top == "n")
 
-    def _recurrent(self, kind: str) -> RecurrentSettings:
+    def _recurrent(self) -> Settings:
         cells = {"gru": "gru", "gru-nematus": "gru-nematus"}
         found = {self._choice(f"{side}-cell", "gru", cells) for side in ("enc", "dec")}
-        layer_normalization = self._get("layer-normalization", False)
-        if layer_normalization and "gru-nematus" in found:
+        has_norms = self._get("layer-normalization", False)
+        if has_norms and "gru-nematus" in found:
             self._refuse("layer-normalization", "with gru-nematus is not supported; with gru it is")
         both_ways = {"bidirectional": True, "bi-unidirectional": False}
-        return RecurrentSettings(
-            **self._common(kind),
+        architecture = S2SArchitecture(
+            embedding_size=self._count("dim-emb"),
             units=self._count("dim-rnn"),
+            encoder_layers=self._count("enc-depth"),
             both_ways=self._choice("enc-type", "bidirectional", both_ways),
             encoder_cells=self._count("enc-cell-depth", 1),
+            decoder_layers=self._count("dec-depth"),
             base_cells=self._count("dec-cell-base-depth", 2),
             high_cells=self._count("dec-cell-high-depth", 1),
             skip=self._get("skip", False),
-            layer_normalization=layer_normalization,
+            bos=0,
+            never_produced=(),
         )
+        return self._settings(architecture, has_norms=has_norms)
 
     def _steps(self, name: str, default: str) -> str:
         """What is done around a sublayer, without dropout."""

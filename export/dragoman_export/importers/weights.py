@@ -21,6 +21,13 @@ from dragoman_export.reference.imported import (
 )
 
 
+def spelled(pattern: str) -> list[str]:
+    """The names that a pattern such as "{q,k,v}_proj" stands for; a name without braces stands for itself."""
+    before, _, choice = pattern.partition("{")
+    parts, _, behind = choice.partition("}")
+    return [f"{before}{part}{behind}" for part in parts.split(",")]
+
+
 def share_equal(weights: Mapping[str, Floats]) -> dict[str, Floats]:
     """The weights of a Transformer, of which embeddings and positions that are equal are one array."""
     shared = dict(weights)
@@ -30,12 +37,16 @@ def share_equal(weights: Mapping[str, Floats]) -> dict[str, Floats]:
     return shared
 
 
-def starting_with(imported: Imported, bos: int, *, never_produced: Sequence[int]) -> Imported:
-    """The same model, whose translations begin with that token and never hold these.
+def starting_with(
+    imported: Imported, bos: int, *, never_produced: Sequence[int], barred: Sequence[int] = ()
+) -> Imported:
+    """The same model, whose translations begin with that token and hold none of the others.
 
     The token may be one more than it has: it is made then, and never produced.
     """
-    architecture = replace(imported.architecture, bos=bos, never_produced=tuple(never_produced))
+    architecture = replace(
+        imported.architecture, bos=bos, never_produced=tuple(never_produced), barred=tuple(barred)
+    )
     return searchable(replace(imported, architecture=architecture), at_least=bos + 1)
 
 

@@ -3,9 +3,9 @@
 Shapes: N outputs, K inputs of a matrix.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,50 @@ class TransformerArchitecture:
     """Target tokens that no translation holds, left out before probabilities are taken."""
     barred: tuple[int, ...] = ()
     """Others that none holds, left out after that, as Marian does: what they take, no other token gets."""
+
+
+class Part(NamedTuple):
+    """A linear layer, or a norm, of a Transformer's layer."""
+
+    side: str
+    """ "encoder" or "decoder"."""
+    layer: int
+    name: str
+    """As a decoder has it; `self_attention` and `self_residual` stand for an encoder's attention, too."""
+    outputs: int
+    inputs: int
+    """0 of a norm."""
+
+    @property
+    def own_name(self) -> str:
+        """The weights' name, without `.weight` and `.bias`."""
+        name = self.name
+        if self.side == "encoder":
+            name = name.replace("self_attention", "attention").replace("self_residual", "attention_residual")
+        return f"{self.side}_layers.{self.layer}.{name}"
+
+
+def layer_parts(a: TransformerArchitecture) -> Iterator[Part]:
+    """What the layers of a Transformer are made of; norms at the ends of its stacks are none of these."""
+    width = a.width
+    for side, num_layers in (("encoder", a.encoder_layers), ("decoder", a.decoder_layers)):
+        is_decoder = side == "decoder"
+        parts = {"self_attention.input": (3 * width, width), "self_attention.output": (width, width)}
+        if is_decoder:
+            parts = {"ssru.input": (2 * width, width)} if a.past == "ssru" else parts
+            parts |= {
+                "cross_attention.query": (width, width),
+                "cross_attention.memory": (2 * width, width),
+                "cross_attention.output": (width, width),
+            }
+        parts |= {
+            "feed_forward.expand": (a.feed_forward, width),
+            "feed_forward.contract": (width, a.feed_forward),
+        }
+        residuals = ("self", "cross", "feed_forward") if is_decoder else ("self", "feed_forward")
+        parts |= {f"{residual}_residual.norm": (width, 0) for residual in residuals}
+        for layer in range(num_layers):
+            yield from (Part(side, layer, name, *sizes) for name, sizes in parts.items())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from dragoman_export.reference.imported import (
     Floats,
     Imported,
     TransformerArchitecture,
+    layer_parts,
 )
 
 WIDTH, UNITS, VOCABULARY = 32, 48, 60
@@ -48,24 +49,12 @@ def make_arrays(**changes: Any) -> Imported:
     weights[SOURCE] = weights[TARGET] = weights[OUTPUT] = draw(VOCABULARY, WIDTH, size=0.5)
     weights[POSITIONS] = weights[TARGET_POSITIONS] = sinusoids(110, WIDTH)
     weights[BIAS] = draw(VOCABULARY, size=0.3)
-    parts = {
-        "attention": {"input": 3, "output": 1},
-        "self_attention": {"input": 3, "output": 1},
-        "ssru": {"input": 2},
-        "cross_attention": {"query": 1, "memory": 2, "output": 1},
-    }
-    past = "ssru" if architecture.past == "ssru" else "self_attention"
-    for side, attentions in (("encoder", ["attention"]), ("decoder", [past, "cross_attention"])):
-        for number in range(2):
-            layer = f"{side}_layers.{number}"
-            for attention in attentions:
-                for part, factor in parts[attention].items():
-                    linear(f"{layer}.{attention}.{part}", factor * WIDTH, WIDTH)
-            linear(f"{layer}.feed_forward.expand", UNITS, WIDTH)
-            linear(f"{layer}.feed_forward.contract", WIDTH, UNITS)
-            residuals = ["attention"] if side == "encoder" else ["self", "cross"]
-            for residual in (*residuals, "feed_forward"):
-                norm(f"{layer}.{residual}_residual.norm")
+    for side in ("encoder", "decoder"):
+        for part in layer_parts(architecture):
+            if part.side == side and part.inputs:
+                linear(part.own_name, part.outputs, part.inputs)
+            elif part.side == side:
+                norm(part.own_name)
         if architecture.norm == "pre":
             norm(f"{side}_norm")
     return Imported(architecture=architecture, weights=weights)
