@@ -18,22 +18,19 @@ from dragoman_bundle.writer import seal, staged_bundle
 
 from dragoman_export.bundle_files import recipe_files, write_graphs, write_tokenizers
 from dragoman_export.card.model_card import write_card
-from dragoman_export.contract import shortlist_memory, tensor_contract
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.graphs.regroup import write_regroup_graph
 from dragoman_export.int8 import quantize
 from dragoman_export.int8.bounded import bounded_states
 from dragoman_export.int8.calibration import Steps, find_steps, with_known_steps
-from dragoman_export.manifest import make_manifest, special_ids
+from dragoman_export.manifest import make_manifest, shortlist_memory, special_ids, tensor_contract
 from dragoman_export.model import ExportedModel
 from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import Parity, ParityGate
-from dragoman_export.parity.onnx_stepper import OnnxStepper
+from dragoman_export.parity.onnx_stepper import OnnxStepper, ShortlistStepper
 from dragoman_export.parity.sentences import CheckText, text_sources
-from dragoman_export.shortlist.files import ShortlistFiles
 from dragoman_export.shortlist.graphs import make_shortlist_graphs
-from dragoman_export.shortlist.options import ShortlistOptions
-from dragoman_export.shortlist.stepper import ShortlistStepper
+from dragoman_export.shortlist.plan import ShortlistPlan
 from dragoman_export.subject import Subject
 
 
@@ -65,32 +62,27 @@ def export_foreign(
     subject: Subject,
     destination: Path,
     *,
-    name: str,
-    version: str,
     precisions: Sequence[str],
     overwrite: bool = False,
-    shortlist_files: ShortlistFiles | None = None,
-    shortlist_options: ShortlistOptions,
+    shortlist: ShortlistPlan | None = None,
     check_text: CheckText | None = None,
     report: Callable[[str], None],
 ) -> Bundle:
-    """Writes a bundle of a model from elsewhere as `export_subject` does, its shortlist made of the files.
+    """Writes a bundle of a model from elsewhere as `export_subject` does, its shortlist made of files.
 
     The graphs are checked on their text where there is some and no other is given.
     """
     build = None
-    if shortlist_files is not None:
+    if shortlist is not None:
         if subject.languages:
             raise ValueError("a shortlist is of two languages, and this model of many: leave it out")
-        build = shortlist_files.builder(subject, shortlist_options, report)
-        subject = with_told(subject, shortlist_options.command_line(shortlist_files.command_line()))
-        if check_text is None and shortlist_files.text is not None:
-            check_text = CheckText.read(shortlist_files.text[0])
+        build = shortlist.builder(subject, report)
+        subject = with_told(subject, shortlist.command_line())
+        if check_text is None and shortlist.text is not None:
+            check_text = CheckText.read(shortlist.text[0])
     return export_subject(
         subject,
         destination,
-        name=name,
-        version=version,
         precisions=precisions,
         overwrite=overwrite,
         build_shortlist=build,
@@ -103,8 +95,6 @@ def export_subject(
     subject: Subject,
     destination: Path,
     *,
-    name: str,
-    version: str,
     precisions: Sequence[str],
     overwrite: bool = False,
     build_shortlist: Callable[[], Shortlist] | None = None,
@@ -119,6 +109,7 @@ def export_subject(
     destination holds something and `overwrite` is not set, or where name, version or a language can't be one.
     The destination is then as it was.
     """
+    name, version = destination.parent.name, destination.name
     check_name("name", name)
     check_name("version", version)
     check_language("the source language", subject.source_language)

@@ -70,11 +70,9 @@ def export(
     def make(report: Callable[[str], None]) -> "Bundle":
         import torch
 
-        from dragoman_export.confidence import calibrated
-        from dragoman_export.corpus import corpus_for_export, learns_shortlist
-        from dragoman_export.exporter import export_bundle
+        from dragoman_export.exporter import calibrated, corpus_for_export, export_bundle, learns_shortlist
         from dragoman_export.memory import WITH_PYTORCH, check_memory
-        from dragoman_export.threads import count_threads
+        from dragoman_export.parity.onnx_stepper import count_threads
         from dragoman_training.decoding.members import load_members
 
         torch.set_num_threads(count_threads())
@@ -95,15 +93,11 @@ def export(
         bundle = export_bundle(
             members,
             out,
-            name=out.parent.name,
-            version=out.name,
             precisions=request.precisions,
             overwrite=request.force,
             corpus=corpus,
-            shortlist_files=shortlist.files(),
-            shortlist_options=shortlist.options() if has_shortlist or shortlist.has_files else None,
+            shortlist=shortlist.plan() if has_shortlist or shortlist.has_files else None,
             check_text=check_text,
-            shortlist_aligner=shortlist.shortlist_aligner,
             report=report,
         )
         return calibrated(bundle, members[0], recipe_folder, report)

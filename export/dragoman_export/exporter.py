@@ -1,47 +1,161 @@
-"""Checkpoints that were trained here to a bundle, with what their training corpus gives."""
+"""Checkpoints that were trained here to a bundle, with what their training corpus gives.
 
+That is, where it can be read: a shortlist, a head that aligns, text to check the graphs on, and a confidence
+that is fitted to the validation set. What serves a bundle translates that; export knows it by its name among
+the entry points alone.
+"""
+
+import copy
+import dataclasses
 from collections.abc import Callable, Sequence
-from functools import partial
+from importlib.metadata import entry_points
 from pathlib import Path
 
-from dragoman_bundle.bundle import Bundle
+from dragoman_bundle.bundle import Bundle, open_bundle
 
-from dragoman_export import assembly
 from dragoman_export.assembly import export_subject, with_told
-from dragoman_export.graphs.alignment_head import with_alignment_head
-from dragoman_export.graphs.builder import Graphs
-from dragoman_export.int8.calibration import Steps
 from dragoman_export.parity.sentences import CheckText
-from dragoman_export.shortlist.builder import build_shortlist
-from dragoman_export.shortlist.files import ShortlistFiles
-from dragoman_export.shortlist.options import ShortlistOptions
+from dragoman_export.shortlist.plan import ShortlistPlan
+from dragoman_export.subject import Subject
 from dragoman_export.trained import TrainedModel, subject_of
-from dragoman_training.alignment.aligner import load_aligner
+from dragoman_training.alignment.head import choose_head
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.models import Seq2Seq
+from dragoman_training.data.training_corpus import (
+    TrainingCorpusError,
+    read_training_corpus,
+    read_validation_pairs,
+)
+from dragoman_training.models.transformer import Transformer
+
+
+def learns_shortlist(
+    members: Sequence[Checkpoint], wanted: bool | None, report: Callable[[str], None]
+) -> bool:
+    """Whether a shortlist is to be learnt, if the corpus can be read; `wanted`: None where nobody said.
+
+    Raises ValueError where one is wanted of a language model.
+    """
+    first = members[0].recipe
+    if not first.data.has_source:
+        if wanted:
+            raise ValueError(
+                f'a shortlist is learnt from pairs of sentences, and "{first.name}" is a language model; '
+                "leave --shortlist out"
+            )
+        return False
+    starts = [start for member in members if (start := member.recipe.training.start_from)]
+    if wanted is None and starts:
+        # Its words alone would be candidates, and what the model learnt before could not be said any more.
+        report(
+            f"no shortlist: the model was begun with {starts[0]}, whose corpus the recipe does not name; "
+            "--shortlist learns one from the recipe's own"
+        )
+        return False
+    return wanted is not False
+
+
+def corpus_for_export(
+    members: Sequence[Checkpoint],
+    recipe_folder: Path | None,
+    *,
+    max_pairs: int,
+    has_shortlist: bool,
+    is_needed: bool,
+    has_check_text: bool,
+    report: Callable[[str], None],
+) -> Corpus | None:
+    """At most so many pairs; None where they are good for nothing, or neither there nor needed.
+
+    Raises TrainingCorpusError where it is needed and not there.
+    """
+    has_heads = [member.recipe.model.family for member in members] == ["transformer"]
+    if has_check_text and not (has_shortlist or has_heads):
+        return None
+    try:
+        return read_training_corpus(members[0], recipe_folder, max_pairs=max_pairs, report=report)
+    except TrainingCorpusError as error:
+        if is_needed:
+            raise
+        if has_shortlist:
+            report(f"no shortlist: {error}")
+        if has_heads:
+            report(f"alignments are the mean of the last layer's heads: {error}")
+        if not has_check_text:
+            report(f"the graphs are checked on samples of the model's own: {error}")
+        return None
+
+
+MAX_PAIRS = 500
+
+
+def calibrated(
+    bundle: Bundle, checkpoint: Checkpoint, folder: Path | None, report: Callable[[str], None]
+) -> Bundle:
+    """The bundle with a confidence, or as it is where it can't have one, which is reported.
+
+    The recipe's relative paths start at `folder`, or where they did in training.
+    """
+    if not checkpoint.recipe.data.has_source:
+        return bundle
+    (entry_point,) = entry_points(group="dragoman.systems", name="bundle")
+    try:
+        pairs = read_validation_pairs(checkpoint, folder, max_pairs=MAX_PAIRS)
+        report(f"fitting the confidence to {len(pairs)} validation pairs")
+        with entry_point.load()(
+            str(bundle.path),
+            source_language=None,
+            target_language=None,
+            beam_size=bundle.manifest.decoding.beam_size,
+            device="cpu",
+            precision="auto",
+        ) as system:
+            system.calibrate(pairs.sources, pairs.targets)
+    except (ValueError, ModuleNotFoundError) as error:
+        report(f"no confidence: {error}; `dragoman evaluate --calibrate` fits one to other text")
+    return open_bundle(bundle.path)
+
+
+def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str], None]) -> Subject:
+    """The subject with the head chosen that agrees best; as it is where none does better than the mean.
+
+    `report` is told what was found.
+    """
+    assert isinstance(subject.model, TrainedModel)
+    model = subject.model.model
+    if not isinstance(model, Transformer):
+        return subject
+    chosen = choose_head(
+        model,
+        subject.source_tokenizer,
+        subject.target_tokenizer,
+        corpus,
+        max_tokens=subject.decoding.max_source_tokens - 1,  # Its end is a token too.
+    )
+    report(f"alignments: {chosen.reason}")
+    if chosen.head is None:
+        return subject
+    model = copy.copy(model)
+    model.alignment_head = chosen.head
+    trained = dataclasses.replace(subject.model, model=model)
+    return dataclasses.replace(subject, model=trained, attention_of_input=chosen.of_input)
 
 
 def export_bundle(
     members: Sequence[Checkpoint],
     destination: Path,
     *,
-    name: str,
-    version: str,
     precisions: Sequence[str],
     overwrite: bool = False,
     corpus: Corpus | None = None,
-    shortlist_files: ShortlistFiles | None = None,
-    shortlist_options: ShortlistOptions | None = None,
+    shortlist: ShortlistPlan | None = None,
     check_text: CheckText | None = None,
-    shortlist_aligner: Path | None = None,
     report: Callable[[str], None],
 ) -> Bundle:
     """Writes a bundle of a checkpoint, or of several as an ensemble, as `export_subject` does.
 
-    From the training corpus, where it is given, a Transformer's alignment head is chosen, and with
-    `shortlist_options` a lexical shortlist learnt, by a saved aligner where its folder is given; or that is
-    made of files, where they are given. The graphs are checked on the corpus if there is no `check_text`.
+    From the training corpus, where it is given, a Transformer's alignment head is chosen, and a shortlist is
+    learnt that is made of no files. The graphs are checked on the corpus if there is no `check_text`.
     """
     subject, build, asked = subject_of(members), None, "--no-shortlist"
     if corpus is not None:
@@ -49,34 +163,15 @@ def export_bundle(
         if check_text is None:
             lines = corpus.targets if subject.continues else corpus.sources
             check_text = CheckText.of(lines, "the training corpus")
-    if shortlist_options is not None:
-        if shortlist_files is not None:
-            build = shortlist_files.builder(subject, shortlist_options, report)
-            asked = shortlist_options.command_line(shortlist_files.command_line())
-        elif corpus is not None:
-            aligner = None if shortlist_aligner is None else load_aligner(shortlist_aligner)
-            build = partial(build_shortlist, members[0], corpus, shortlist_options, report, aligner)
-            asked = shortlist_options.command_line(
-                "--shortlist" if shortlist_aligner is None else f"--shortlist-from {shortlist_aligner.name}"
-            )
+    if shortlist is not None and (shortlist.has_files or corpus is not None):
+        build = shortlist.builder(subject, report, corpus, members[0].recipe.data.max_tokens)
+        asked = shortlist.command_line()
     return export_subject(
         with_told(subject, asked),
         destination,
-        name=name,
-        version=version,
         precisions=precisions,
         overwrite=overwrite,
         build_shortlist=build,
         check_text=check_text,
         report=report,
     )
-
-
-def make_graphs(
-    model: Seq2Seq,
-    precisions: Sequence[str],
-    report: Callable[[str], None] = lambda line: None,
-    find: Callable[[Graphs], Steps] | None = None,
-) -> dict[str, Graphs]:
-    """The graphs of a model in PyTorch, as `assembly.make_graphs` makes them."""
-    return assembly.make_graphs(TrainedModel(model, bos=0), precisions, report, find)

@@ -1,8 +1,10 @@
-"""A bundle's manifest, of what is exported and what it is made of."""
+"""A bundle's manifest, of what is exported, what it is made of, and the tensors between its graphs."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
+import onnx_ir as ir
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import (
     FORMAT_VERSION,
@@ -11,12 +13,68 @@ from dragoman_bundle.manifest import (
     ShortlistSpec,
     SpecialIds,
     TensorContract,
+    TensorSpec,
 )
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
 from dragoman_export.bundle_files import TokenizerFiles
+from dragoman_export.graphs.attention import PAST
+from dragoman_export.graphs.builder import GROWTH, Graphs
+from dragoman_export.shortlist.graphs import ShortlistGraphs
 from dragoman_export.subject import Subject
+
+DTYPES = {
+    ir.DataType.FLOAT: "float32",
+    ir.DataType.FLOAT16: "float16",
+    ir.DataType.BOOL: "bool",
+    ir.DataType.INT64: "int64",
+    ir.DataType.INT8: "int8",
+}
+
+
+def tensor_contract(graphs: Mapping[str, Graphs]) -> TensorContract:
+    """The memory and state that the decoder step of each precision takes."""
+    specs = _specs({precision: pair.decoder_step.graph.inputs for precision, pair in graphs.items()})
+    memory, state = (
+        tuple(spec for spec in specs if spec.name.startswith(kind)) for kind in ("memory.", "state.")
+    )
+    return TensorContract(memory=memory, state=state)
+
+
+def shortlist_memory(graphs: Mapping[str, ShortlistGraphs]) -> tuple[TensorSpec, ...]:
+    """The memory that the shortlist's graphs of each precision make of candidates; not all make the same."""
+    return _specs({precision: pair.shortlist.graph.outputs for precision, pair in graphs.items()})
+
+
+def _specs(values: Mapping[str, Sequence[ir.Value]]) -> tuple[TensorSpec, ...]:
+    """Of the memory and state that graphs of each precision take or give."""
+    tensors: dict[str, dict[str, ir.Value]] = defaultdict(dict)
+    for precision, found in values.items():
+        for value in found:
+            if str(value.name).startswith(("memory.", "state.")):
+                tensors[str(value.name)][precision] = value
+    return tuple(_spec(name, tensors[name]) for name in sorted(tensors))
+
+
+def _spec(name: str, values: Mapping[str, ir.Value]) -> TensorSpec:
+    sizes = next(iter(values.values())).shape
+    assert sizes is not None
+    shape = tuple(size if isinstance(size, int) else str(size) for size in sizes)
+    types = {precision: value.dtype for precision, value in values.items()}
+    return TensorSpec(
+        name=name,
+        dtype={precision: DTYPES[dtype] for precision, dtype in types.items() if dtype is not None},
+        shape=shape,
+        growth_axis=shape.index(GROWTH) if GROWTH in shape else None,
+        padded_behind=tuple(precision for precision, value in values.items() if _is_packed(value)),
+    )
+
+
+def _is_packed(state: ir.Value) -> bool:
+    """Whether its rows, once they are gathered by parent, are read by the kernel that packs pasts."""
+    gathered = [node.outputs[0] for node in state.consumers() if node.op_type == "Gather"]
+    return any(node.op_type == PAST for value in gathered for node in value.consumers())
 
 
 def make_manifest(

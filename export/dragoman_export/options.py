@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from dragoman_bundle.bundle import Bundle
 
     from dragoman_export.parity.sentences import CheckText
-    from dragoman_export.shortlist.files import ShortlistFiles
-    from dragoman_export.shortlist.options import ShortlistOptions
+    from dragoman_export.shortlist.plan import ShortlistPlan
 
 Command = Callable[..., None]
 Decorator = Callable[[Command], Command]
@@ -89,24 +88,20 @@ class ShortlistRequest:
                 "--shortlist-text or --shortlist-lexicon"
             )
 
-    def options(self) -> "ShortlistOptions":
-        """How large it is."""
+    def plan(self) -> "ShortlistPlan":
+        """What it is made of, and how large it is."""
         from dragoman_export.shortlist.options import ShortlistOptions
+        from dragoman_export.shortlist.plan import ShortlistPlan
 
-        return ShortlistOptions(
-            max_targets=self.shortlist_targets,
-            min_probability=self.shortlist_probability,
-            num_frequent=self.shortlist_frequent,
-        )
-
-    def files(self) -> "ShortlistFiles | None":
-        """The files that it is made of, if any."""
-        from dragoman_export.shortlist.files import ShortlistFiles
-
-        if not self.has_files:
-            return None
-        return ShortlistFiles(
-            text=self.shortlist_text, lexicon=self.shortlist_lexicon, aligner=self.shortlist_aligner
+        return ShortlistPlan(
+            text=self.shortlist_text,
+            lexicon=self.shortlist_lexicon,
+            aligner=self.shortlist_aligner,
+            options=ShortlistOptions(
+                max_targets=self.shortlist_targets,
+                min_probability=self.shortlist_probability,
+                num_frequent=self.shortlist_frequent,
+            ),
         )
 
 

@@ -26,8 +26,6 @@ def export_family(name: str, models: Path) -> Bundle:
     export_bundle(
         make_members(name, train_tokenizer(VOCABULARY)),
         folder,
-        name=name,
-        version="1",
         precisions=["fp32", "int8"],
         report=lambda line: None,
     )

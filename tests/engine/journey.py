@@ -34,8 +34,6 @@ def export_family(family: str, models: Path) -> Bundle:
     export_subject(
         subject_of(make_members(family, train_tokenizer(VOCABULARY))),
         folder,
-        name=family,
-        version="1",
         precisions=["fp32", "int8"],
         build_shortlist=make_shortlist,
         report=lambda line: None,

@@ -5,10 +5,16 @@ from pathlib import Path
 
 import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from tests.export.toy_checkpoint import ALIKE, CONFIGS, make_checkpoint, make_members, train_tokenizer
+from tests.export.toy_checkpoint import (
+    ALIKE,
+    CONFIGS,
+    make_checkpoint,
+    make_graphs,
+    make_members,
+    train_tokenizer,
+)
 
 from dragoman_export.bundle_files import write_graphs
-from dragoman_export.exporter import make_graphs
 from dragoman_export.graphs.builder import Graphs
 from dragoman_training.checkpoint import Checkpoint, write_checkpoint
 from dragoman_training.decoding.members import as_one

@@ -17,9 +17,7 @@ FAMILIES = ["transformer", "ssru", "transformer-post", "transformer-untied"]
 
 
 def export(checkpoint: Checkpoint, folder: Path, precision: str) -> Path:
-    export_bundle(
-        [checkpoint], folder, name="de-en", version="1", precisions=[precision], report=lambda line: None
-    )
+    export_bundle([checkpoint], folder, precisions=[precision], report=lambda line: None)
     return folder
 
 

@@ -22,9 +22,7 @@ def export(
 ) -> list[str]:
     """Exports and returns what was reported."""
     lines: list[str] = []
-    export_bundle(
-        [checkpoint], destination, name="de-en", version="1", precisions=precisions, report=lines.append
-    )
+    export_bundle([checkpoint], destination, precisions=precisions, report=lines.append)
     return lines
 
 

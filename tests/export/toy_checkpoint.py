@@ -1,6 +1,7 @@
 """Checkpoints of every family, small enough to be exported in a second or two, with random weights."""
 
 import io
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,11 @@ import sentencepiece
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
+from dragoman_export import assembly
+from dragoman_export.graphs.builder import Graphs
+from dragoman_export.int8.calibration import Steps
 from dragoman_export.parity.onnx_stepper import OnnxStepper
+from dragoman_export.trained import TrainedModel
 from dragoman_training.checkpoint import Checkpoint, vocabulary_shape
 from dragoman_training.models import (
     BahdanauConfig,
@@ -18,6 +23,7 @@ from dragoman_training.models import (
     ModelConfig,
     MultiHeadConfig,
     PlainConfig,
+    Seq2Seq,
     StructuredConfig,
     Transformer,
     TransformerConfig,
@@ -219,6 +225,13 @@ def make_members(name: str, tokenizer: Tokenizer) -> list[Checkpoint]:
     ensembles = {"ensemble": ENSEMBLE, "deep-ensemble": DEEP_ENSEMBLE}
     configs = ensembles[name] if name in ensembles else (CONFIGS[name],)
     return [make_checkpoint(each, tokenizer, tokenizer) for each in configs]
+
+
+def make_graphs(
+    model: Seq2Seq, precisions: Sequence[str], find: Callable[[Graphs], Steps] | None = None
+) -> dict[str, Graphs]:
+    """The graphs of a model in PyTorch."""
+    return assembly.make_graphs(TrainedModel(model, bos=0), precisions, find=find)
 
 
 def open_stepper(folder: Path, checkpoint: Checkpoint) -> OnnxStepper:

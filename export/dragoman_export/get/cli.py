@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dragoman_export.get.download import DownloadError, fetch, read_url
+from dragoman_export.get.download import DownloadError, ProgressBar, fetch, read_url
 from dragoman_export.get.places import Places
-from dragoman_export.get.progress_bar import ProgressBar
 from dragoman_export.get.reading import Reading, kind_of, lexicon_of
 from dragoman_export.get.registry import (
     ADDRESSES,
@@ -248,12 +247,9 @@ def _bring(
         return export_foreign(
             subject,
             target,
-            name=target.parent.name,
-            version=target.name,
             precisions=request.precisions,
             overwrite=request.force,
-            shortlist_files=shortlist.files(),
-            shortlist_options=shortlist.options(),
+            shortlist=shortlist.plan() if shortlist.has_files else None,
             check_text=text,
             report=report,
         )

@@ -1,6 +1,6 @@
 """Downloads files over HTTP: what is cut off goes on where it was, and what does not check out is dropped.
 
-Owns the transfer. Must not know which registry a file is from.
+Owns the transfer, and how it is told to people. Must not know which registry a file is from.
 """
 
 import hashlib
@@ -11,6 +11,18 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 from dragoman_export.get.registry import RemoteFile
 
@@ -23,7 +35,7 @@ TIMEOUT_SECONDS = 60.0
 _CHUNK = 1 << 18
 _HEADERS = {"User-Agent": "dragoman", "Accept-Encoding": "identity"}
 
-Progress = Callable[[str, int, int | None], None]
+Report = Callable[[str, int, int | None], None]
 """Told a file's name, how many of its bytes are there, and of how many; None: nobody knows."""
 
 
@@ -44,7 +56,7 @@ def read_url(url: str) -> bytes:
 
 
 def fetch(
-    file: RemoteFile, folder: Path, progress: Progress, *, wait: Callable[[float], None] = time.sleep
+    file: RemoteFile, folder: Path, progress: Report, *, wait: Callable[[float], None] = time.sleep
 ) -> Path:
     """The file in the folder, downloaded unless it is there. Raises DownloadError.
 
@@ -84,7 +96,7 @@ def fetch(
     return path
 
 
-def _receive(file: RemoteFile, part: Path, progress: Progress) -> None:
+def _receive(file: RemoteFile, part: Path, progress: Report) -> None:
     """Appends what is missing of the file. Raises OSError or HTTPException where it is cut off."""
     have = _size(part)
     if have and have == file.size:
@@ -207,3 +219,45 @@ def _read_validator(part: Path) -> str:
 def _reason(url: str, error: Exception) -> str:
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     return f"{url} can't be downloaded: {reason or type(error).__name__}"
+
+
+_SECONDS_PER_LINE = 5.0
+
+
+class ProgressBar:
+    """How far a download is: bars on a terminal, elsewhere a line now and then."""
+
+    def __init__(self) -> None:
+        console = Console(stderr=True, highlight=False)
+        self._is_terminal = console.is_terminal
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._tasks: dict[str, Any] = {}
+        self._said_at = 0.0
+
+    def __enter__(self) -> "ProgressBar":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._progress.stop()
+
+    def show(self, name: str, done: int, total: int | None) -> None:
+        """A file has so many bytes now."""
+        if self._is_terminal:
+            if name not in self._tasks:
+                self._tasks[name] = self._progress.add_task(name, total=total)
+            self._progress.update(self._tasks[name], completed=done, total=total)
+            return
+        now = time.monotonic()
+        if done == total or now - self._said_at >= _SECONDS_PER_LINE:
+            self._said_at = now
+            of_total = f" of {total / 1e6:.1f}" if total is not None else ""
+            click.echo(f"{name}: {done / 1e6:.1f}{of_total} MB", err=True)

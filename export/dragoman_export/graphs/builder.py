@@ -1,4 +1,4 @@
-"""A graph that is written node by node, and filled with a model's weights.
+"""A graph that is written node by node, and filled with a model's weights; and the constants of any graph.
 
 Every value has its type, and a shape as far as passes behind this ask for it: the last axis, and what enters
 and leaves the graph. Nothing is computed and no weight is copied here.
@@ -8,13 +8,52 @@ Shapes: K inputs and N outputs of a matrix.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.initializers import make_view
+
+def make_constant(name: str, array: NDArray[np.generic] | np.generic) -> ir.Value:
+    """A constant that holds a copy of the array; a graph has it once it is registered as an initializer."""
+    return make_view(name, np.array(array, order="C"))
+
+
+def make_view(name: str, array: NDArray[np.generic]) -> ir.Value:
+    """A constant that is the array itself, transposed or mapped from a file as it may be."""
+    tensor = ir.Tensor(array, name=name)
+    return ir.Value(
+        name=name, shape=ir.Shape(tensor.shape.numpy()), type=ir.TensorType(tensor.dtype), const_value=tensor
+    )
+
+
+def initializer(graph: ir.Graph, name: str, array: NDArray[np.generic] | np.generic) -> ir.Value:
+    """The graph's initializer of that name, made of the array where there is none yet."""
+    if name not in graph.initializers:
+        graph.register_initializer(make_constant(name, array))
+    found = graph.initializers[name]
+    stored = constant_array(found)
+    assert stored is not None
+    assert stored.dtype == array.dtype, f"{name} is of {stored.dtype}"
+    assert np.array_equal(stored, array), f"{name} holds something else"
+    return found
+
+
+def there(value: ir.Value | None) -> ir.Value:
+    """An input of a node that is not left out."""
+    assert value is not None
+    return value
+
+
+def constant_array(value: ir.Value | None) -> NDArray[Any] | None:
+    """The array of an initializer; None for any other value."""
+    if value is None or value.producer() is not None or value.const_value is None:
+        return None
+    array: NDArray[Any] = value.const_value.numpy()
+    return array
+
 
 OPSET = 20
 """The newest that onnxruntime's CUDA kernels for LSTM, GRU and TopK all cover."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.initializers import constant_array, make_constant, there
+from dragoman_export.graphs.builder import constant_array, make_constant, there
 from dragoman_export.int8.graph import PRODUCT
 
 

@@ -16,9 +16,8 @@ from dragoman_bundle.manifest import REGROUP_GRAPH, TensorContract, TensorSpec
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
-from dragoman_export.contract import DTYPES
-from dragoman_export.graphs.builder import OPSET
-from dragoman_export.graphs.initializers import initializer
+from dragoman_export.graphs.builder import OPSET, initializer
+from dragoman_export.manifest import DTYPES
 
 _TYPES = {name: dtype for dtype, name in DTYPES.items()}
 _INDICES: dict[str, tuple[ir.DataType, list[str | int]]] = {

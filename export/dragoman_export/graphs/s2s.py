@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from dragoman_export.graphs.attention.fixed_sums import make_mask, product, softmax
+from dragoman_export.graphs.attention import make_mask, product, softmax
 from dragoman_export.graphs.builder import GraphBuilder, Graphs, Shape
 from dragoman_export.graphs.step_end import StepInputs, end_step, with_reach
 from dragoman_export.reference.imported import OUTPUT, SOURCE, TARGET, Floats, Imported, S2SArchitecture

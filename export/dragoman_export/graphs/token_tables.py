@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.initializers import constant_array, initializer, there
+from dragoman_export.graphs.builder import constant_array, initializer, there
 from dragoman_export.int8.matrix_product import float_matrix, matrix_product
 
 MAX_TABLE_BYTES = 32 << 20

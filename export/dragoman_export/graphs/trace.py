@@ -12,15 +12,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 import torch
+from numpy.typing import NDArray
 from onnx_ir.passes.common import ClearMetadataAndDocStringPass, RemoveUnusedNodesPass
+from onnx_ir.tape import Tape
 from onnxscript.optimizer import fold_constants
 from torch import Tensor, nn
 
-from dragoman_export.graphs.builder import GROWTH, OPSET, Graphs
+from dragoman_export.graphs.builder import GROWTH, OPSET, Graphs, constant_array
 from dragoman_export.graphs.encoder_and_step import DecoderStepGraph, EncoderGraph, export_ready
-from dragoman_export.graphs.initializers import share_transposed
 from dragoman_export.graphs.output_layer import store_by_rows
 from dragoman_export.graphs.token_tables import look_up_token_products
 from dragoman_training.models import Seq2Seq
@@ -170,3 +172,32 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(level)
+
+
+def share_transposed(graph: ir.Graph) -> None:
+    """Derives a matrix that is the transpose of another one from it, so that a tied weight is stored once.
+
+    The exporter folds the transpose of an output layer that is tied to an embedding. onnxruntime does the
+    same when it loads the graph, so nothing is transposed at run time.
+    """
+    matrices = [
+        value for value in graph.initializers.values() if value.shape is not None and len(value.shape) == 2
+    ]
+    arrays = {value: constant_array(value) for value in matrices}
+    for tied in matrices:
+        for original in matrices[: matrices.index(tied)]:
+            if _is_transposed(arrays[tied], arrays[original]):
+                tape = Tape()
+                derived = tape.op("Transpose", [original], {"perm": [1, 0]})
+                graph.insert_before(graph[0], tape.nodes)
+                derived.name = f"{original.name}.transposed"
+                tied.replace_all_uses_with(derived)
+                del graph.initializers[str(tied.name)]
+                break
+
+
+def _is_transposed(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    assert one is not None
+    assert other is not None
+    # A vector costs nothing twice.
+    return min(one.shape) > 1 and one.shape == other.shape[::-1] and np.array_equal(one, other.T)

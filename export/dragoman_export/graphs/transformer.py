@@ -13,15 +13,17 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import onnx_ir as ir
 
-from dragoman_export.graphs.attention.fixed_sums import (
+from dragoman_export.graphs.attention import (
+    HEAD_WIDTH,
+    PackedPast,
     Past,
     attend,
+    attend_to_source,
     check_head_width,
     make_mask,
     scores_by_position,
     softmax,
 )
-from dragoman_export.graphs.attention.kernels import HEAD_WIDTH, PackedPast, attend_to_source
 from dragoman_export.graphs.builder import GraphBuilder, Graphs, Shape, Size
 from dragoman_export.graphs.step_end import StepInputs, end_step, with_reach
 from dragoman_export.reference.imported import (

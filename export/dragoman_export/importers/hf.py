@@ -17,14 +17,13 @@ from dragoman_bundle.manifest import MULTIPLE_LANGUAGES, SpecialIds
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
 from dragoman_export.importers.files import FormatError, read_object
-from dragoman_export.importers.hf_configuration import Configuration, read_configuration
+from dragoman_export.importers.hf_model import Configuration, read_configuration, read_transformer
 from dragoman_export.importers.hf_tokenizers import (
     added_tokens,
     check_added_tokens,
     read_multilingual,
     with_added_tokens,
 )
-from dragoman_export.importers.hf_weights import read_transformer
 from dragoman_export.importers.subjects import BEAM_SIZE, Origin, command_line, foreign_subject
 from dragoman_export.importers.tensors import read_tensors
 from dragoman_export.importers.weights import searchable

@@ -18,7 +18,7 @@ from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
 from dragoman_export.importers.files import FormatError
-from dragoman_export.importers.hf_configuration import Configuration
+from dragoman_export.importers.hf_model import Configuration
 
 FILES = "added_tokens.json, tokenizer_config.json or special_tokens_map.json"
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import onnx_ir as ir
 
-from dragoman_export.graphs.initializers import constant_array
+from dragoman_export.graphs.builder import constant_array
 
 SQUASHED = {"Tanh", "Sigmoid"}
 """Operators whose results are bounded."""

@@ -19,11 +19,10 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from dragoman_export.bundle_files import write_graphs
-from dragoman_export.graphs.builder import Graphs
-from dragoman_export.graphs.initializers import constant_array
+from dragoman_export.graphs.builder import Graphs, constant_array
 from dragoman_export.int8.graph import LARGEST, SMALLEST_MAXIMUM
 from dragoman_export.int8.matrix_product import matrix_product
-from dragoman_export.parity.loss import OwnWords
+from dragoman_export.parity.loss import OwnWords, steps_of_graphs
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 
 MAX_NOISE = 4.0
@@ -114,11 +113,8 @@ def _observe(
     counts_S = np.arange(len(words.sources)) % 2 == 0
     shown, context = stepper.run_encoder(words.sources)
     encoder_rows.add(shown, is_inside_ST & counts_S[:, None])
-    parent_S1 = np.arange(len(words.sources))[:, None]
-    score_S1 = np.zeros((len(words.sources), 1), np.float32)
-    for token_S, runs_S in zip(words.read_US, words.runs_US, strict=True):
-        token_S1 = token_S[:, None]
-        shown, context = stepper.run_step(context, token_S1, parent_S1, score_S1, forced_SK=token_S1)
+    steps = steps_of_graphs(stepper, context, words.read_US, words.read_US)
+    for (shown, _), runs_S in zip(steps, words.runs_US, strict=True):
         step_rows.add(shown, runs_S & counts_S)
     return encoder_rows, step_rows
 

@@ -1,4 +1,4 @@
-"""The int8 product as ONNX nodes.
+"""The int8 product as ONNX nodes, and weights as int8 with a scale for each output.
 
 A row x becomes the codes floor(x · 127 / max|x| + 128.5), which count in steps of max|x| / 127 around 128.
 What lies within -1 and 1 may count in steps of 1/127 instead, all rows alike: one node in place of seven, and
@@ -18,10 +18,24 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.builder import KERNELS
-from dragoman_export.graphs.initializers import initializer
-from dragoman_export.int8.weights import Int8Weight, quantize_weight
-from dragoman_export.reference import imported
+from dragoman_export.graphs.builder import KERNELS, initializer
+from dragoman_export.reference.imported import StoredWeight
+
+LARGEST_WEIGHT = 63
+"""Codes run from -63 to 63, the same on both sides of 0.
+
+x86 without VNNI adds two products of an unsigned and a signed byte in 16 bits, and saturates. 2 · 255 · 63
+fits; 2 · 255 · 127 does not, and makes sums that are silently wrong. Codes that a file of Firefox has reach
+127 all the same: it was trained with them, and its own engine has these sums.
+"""
+
+
+def quantize_weight(weight_NK: NDArray[np.float32]) -> StoredWeight:
+    """Rounds the weights of each output to the 127 multiples of its scale that reach its largest weight."""
+    largest_N1 = np.abs(weight_NK).max(axis=1, keepdims=True)
+    scale_N1 = np.where(largest_N1 > 0, largest_N1 / LARGEST_WEIGHT, 1).astype(np.float32)
+    return StoredWeight(np.rint(weight_NK / scale_N1).astype(np.int8), scale_N1.reshape(-1))
+
 
 PRODUCT = "MatMulIntegerToFloat"
 """onnxruntime's own that multiplies codes, scales their sums and adds a bias, all in one pass."""
@@ -46,7 +60,7 @@ class QuantizedRows:
 
 
 @dataclass(frozen=True)
-class StoredWeight:
+class Int8Weight:
     """Values of a graph: codes int8 and scale [N] float32."""
 
     codes: ir.Value
@@ -67,7 +81,7 @@ class Int8Graph:
         bounded: Collection[ir.Value] = (),
         kept: Collection[str] = (),
         steps: Mapping[str, float] = MappingProxyType({}),
-        stored: Mapping[str, imported.StoredWeight] = MappingProxyType({}),
+        stored: Mapping[str, StoredWeight] = MappingProxyType({}),
     ) -> None:
         """`bounded` are values within -1 and 1, `kept` the names of weights that stay in fp32.
 
@@ -87,19 +101,16 @@ class Int8Graph:
         """The initializer of that name, made of the array where there is none yet."""
         return initializer(self.graph, name, array)
 
-    def weight(self, name: str, array: NDArray[np.float32], *, output_axis: int) -> StoredWeight:
+    def weight(self, name: str, array: NDArray[np.float32], *, output_axis: int) -> Int8Weight:
         """Stores a weight matrix as int8 with a scale per output."""
-        known = self._stored.get(name)
-        if known is None:
-            weight = quantize_weight(array, output_axis=output_axis)
-        else:
-            weight = Int8Weight(known.codes_NK if output_axis == 0 else known.codes_NK.T, known.scale_N)
-            assert weight.codes.shape == array.shape
+        stored = self._stored.get(name) or quantize_weight(array if output_axis == 0 else array.T)
+        codes = stored.codes_NK if output_axis == 0 else stored.codes_NK.T
+        assert codes.shape == array.shape
         # A matrix that is used both ways is stored twice: its scales are those of rows or of columns.
         name = f"{name}.{('rows', 'columns')[output_axis]}"
-        return StoredWeight(
-            codes=self.constant(f"{name}.codes", weight.codes),
-            scale=self.constant(f"{name}.scale", weight.scale_N),
+        return Int8Weight(
+            codes=self.constant(f"{name}.codes", codes),
+            scale=self.constant(f"{name}.scale", stored.scale_N),
         )
 
     def share_a_step(self, value: ir.Value, outputs: int) -> bool:
@@ -150,7 +161,7 @@ class Int8Graph:
         return self.own_steps(codes, tape.op("Mul", [maximum, inverse]))
 
     def product(
-        self, tape: Tape, rows: QuantizedRows, weight: StoredWeight, bias: ir.Value | None = None
+        self, tape: Tape, rows: QuantizedRows, weight: Int8Weight, bias: ir.Value | None = None
     ) -> ir.Value:
         """Nodes that multiply rows [..., K] by a weight [K, N] and add a bias [N]: float32 [..., N].
 

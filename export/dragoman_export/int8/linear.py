@@ -5,8 +5,8 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.initializers import there
-from dragoman_export.int8.graph import ZERO_POINT, Int8Graph, StoredWeight, width_of
+from dragoman_export.graphs.builder import there
+from dragoman_export.int8.graph import ZERO_POINT, Int8Graph, Int8Weight, width_of
 from dragoman_export.int8.matrix_product import MatrixProduct, float_matrix, matrix_product, row_constant
 
 POSITIONS = "positions.table_LD"
@@ -40,7 +40,7 @@ def replace_product(int8: Int8Graph, node: ir.Node) -> None:
             name += f".part_{place}_of_{'_'.join(str(width_of(part)) for part in parts)}"
         weight = int8.weight(name, piece, output_axis=found.output_axis)
         if found.is_transposed:
-            weight = StoredWeight(tape.op("Transpose", [weight.codes], {"perm": [1, 0]}), weight.scale)
+            weight = Int8Weight(tape.op("Transpose", [weight.codes], {"perm": [1, 0]}), weight.scale)
         rows_of_part = int8.rows(tape, parts[place], outputs)
         products.append(int8.product(tape, rows_of_part, weight, bias if place == 0 else None))
     result = products[0]

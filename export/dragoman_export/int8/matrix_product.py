@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from dragoman_export.graphs.initializers import constant_array
+from dragoman_export.graphs.builder import constant_array
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,9 @@
-"""A float32 graph as an int8 graph."""
+"""A float32 graph as an int8 graph, and the weights that stay in fp32 in it, known by their names.
+
+A window that is predicted (Luong et al. 2015, equation 9) ends sharply: where rounding moves it, positions
+come in or drop out, and a token's score jumps. So what predicts it is not rounded. Nor is what makes the
+attentional state, whose rounding reaches the output layer and, as it is fed back, the next window.
+"""
 
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
@@ -8,11 +13,22 @@ from onnx_ir.passes.common import CommonSubexpressionEliminationPass, RemoveUnus
 
 from dragoman_export.int8.bounded import bounded_values
 from dragoman_export.int8.graph import Int8Graph
-from dragoman_export.int8.kept import kept_weights
 from dragoman_export.int8.linear import replace_embedding, replace_product
 from dragoman_export.int8.recurrent import replace_recurrent
 from dragoman_export.int8.sums import merge_sum
 from dragoman_export.reference.imported import StoredWeight
+
+HIDDEN = "window.hidden.weight"
+"""What the name of a predictor's matrix ends in, behind its model's."""
+BESIDE = ("window.direction_2H", "combine.weight")
+"""What else such a model keeps in fp32."""
+
+
+def kept_weights(graph: ir.Graph) -> set[str]:
+    """The names of these weights in a graph, whose members may each have a window or not."""
+    models = [name.removesuffix(HIDDEN) for name in graph.initializers if name.endswith(f".{HIDDEN}")]
+    return {f"{model}{weight}" for model in models for weight in (HIDDEN, *BESIDE)}
+
 
 REWRITES = {
     "LSTM": replace_recurrent,

@@ -15,8 +15,8 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.initializers import constant_array, there
-from dragoman_export.int8.graph import LARGEST, Int8Graph, StoredWeight
+from dragoman_export.graphs.builder import constant_array, there
+from dragoman_export.int8.graph import LARGEST, Int8Graph, Int8Weight
 
 DIRECTIONS = {"forward": ("forward",), "bidirectional": ("forward", "backward")}
 """Names of the directions that a node's attribute stands for."""
@@ -32,7 +32,7 @@ class Direction:
     """Input products with biases in the order that it reads them, [T, S, G·H]."""
     inside: ir.Value
     """1 for those of these positions that are within a sentence, and 0 for others, [T, S, 1] float32."""
-    recurrent_weight: StoredWeight
+    recurrent_weight: Int8Weight
     """[H, G·H]."""
     recurrent_bias: ir.Value | None
     """[G·H], where it can't be part of `projected`: a GRU's, which its reset gate multiplies."""

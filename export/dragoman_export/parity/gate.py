@@ -28,12 +28,10 @@ from dragoman_bundle.search import Hypothesis, Ids, beam_search
 
 from dragoman_export.model import KeptTo, ReferenceModel
 from dragoman_export.parity.bounds import BOUNDS, ParityError, check_loss
-from dragoman_export.parity.loss import Loss, OwnWords
-from dragoman_export.parity.onnx_stepper import OnnxStepper
+from dragoman_export.parity.loss import Loss, OwnWords, Words, score_alone
+from dragoman_export.parity.onnx_stepper import OnnxStepper, ShortlistStepper
 from dragoman_export.parity.sentences import BATCH_SHAPES, TEXT_LENGTHS, TEXT_STEPS, RandomSentences
-from dragoman_export.parity.stepwise import StepDifferences, compare_steps, score_alone
 from dragoman_export.reference.stepper import ReferenceStepper
-from dragoman_export.shortlist.stepper import ShortlistStepper
 
 TOLERANCE = 1e-4
 """Largest difference in fp32 of a score or an attention weight."""
@@ -183,7 +181,14 @@ class ParityGate:
             if precision == "fp32":
                 _check_hypotheses(batch, found)
                 targets = [_steps(hypotheses[0], stepper.eos_id) for hypotheses in batch.expected]
-                _check_steps(batch, compare_steps(self._reference, stepper, batch.sources, targets))
+                words = Words(
+                    self._reference,
+                    batch.sources,
+                    targets,
+                    pad_id=stepper.source_pad_id,
+                    eos_id=stepper.eos_id,
+                )
+                _check_steps(words, words.loss_of_graphs(stepper))
             else:
                 _check_beams(stepper, batch, found, precision)
             num_identical += sum(
@@ -213,14 +218,20 @@ def _check_loss(precision: str, found: Loss, rounded: Loss, words: OwnWords) -> 
     if precision != "fp32":
         check_loss(precision, found, rounded, float(words.entropy_N.mean()))
         return
-    for name in ("drawn", "attention"):
+    _check_steps(words, found)
+
+
+def _check_steps(words: Words, found: Loss) -> None:
+    """Raises ParityError where fp32 graphs do not say what the reference says, token by token."""
+    for name in ("drawn", "candidates", "attention"):
         apart_N = getattr(found, f"{name}_N")
         worst = int(np.argmax(np.nan_to_num(apart_N, nan=np.inf)))
         if not apart_N[worst] <= TOLERANCE:
+            position, sentence = (places_N[worst] for places_N in words.places_N)
             raise ParityError(
                 f"the fp32 graphs do not step as the reference does: {name} differs by {apart_N[worst]:.6f} "
-                f"along the reference's translation in a batch of {len(words.sources)}, source of "
-                f"{len(words.sources[words.sentence_N[worst]])} tokens; {TOLERANCE} is allowed"
+                f"at token {position + 1}, batch of {len(words.sources)}, source of "
+                f"{len(words.sources[sentence])} tokens; {TOLERANCE} is allowed"
             )
 
 
@@ -262,16 +273,4 @@ def _check_beams(
                 f"{batch.decoding.beam_size}, batch of {len(batch.sources)}, source of {len(source)} tokens: "
                 f"the search finds {list(one.tokens)} with a log-probability of {one.log_probability:.6f}, "
                 f"which alone is {score:.6f}"
-            )
-
-
-def _check_steps(batch: _Batch, steps: StepDifferences) -> None:
-    for name in ("score", "candidates", "attention"):
-        apart = getattr(steps, name)
-        worst = int(np.argmax(np.nan_to_num(apart, nan=np.inf)))
-        if not apart[worst] <= TOLERANCE:
-            raise ParityError(
-                f"the fp32 graphs do not step as the reference does: {name} differs by {apart[worst]:.6f} at "
-                f"token {steps.position[worst] + 1}, batch of {len(batch.sources)}, source of "
-                f"{len(batch.sources[steps.sentence[worst]])} tokens; {TOLERANCE} is allowed"
             )

@@ -1,4 +1,6 @@
-"""What is lost by decoding with other numbers than the reference's, along the reference's own translations.
+"""What is lost by decoding with other numbers than the reference's, along translations that both sides read.
+
+In fp32 these are given, or the reference's own; in lower precisions they are its own.
 
 At each step both sides read the same token. The reference draws one from what it says of the next, and what
 counts is how probable the other side holds that: on average that is the Kullback-Leibler divergence of the
@@ -7,18 +9,17 @@ two, in nats. The reference rounded to eight bits takes part as well: a sound in
 Shapes: S sentences, U steps, N tokens of all sentences, T source positions, V target vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from dragoman_bundle.search import Ids
+from dragoman_bundle.search import Ids, Scores, pad_rows
 from numpy.typing import NDArray
 
 from dragoman_export.model import ReferenceModel
-from dragoman_export.parity.onnx_stepper import OnnxStepper
-from dragoman_export.parity.stepwise import ReferenceSteps
-from dragoman_export.shortlist.stepper import ShortlistStepper
+from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper, ShortlistStepper
+from dragoman_export.reference.stepper import ReferenceSteps
 
 Floats = NDArray[np.float64]
 
@@ -29,6 +30,8 @@ class Answers:
 
     drawn_N: Floats
     """Log-probability of the token that the reference drew."""
+    top_N2: NDArray[np.floating[Any]]
+    """Log-probabilities of the two tokens that it prefers, which a search goes on with."""
     best_N: NDArray[np.int64]
     """The token that it prefers."""
     attention_NT: Floats
@@ -48,6 +51,8 @@ class Loss:
     """
     attention_N: Floats
     """Largest difference of an attention weight."""
+    candidates_N: Floats
+    """Largest difference of the log-probability of one of the two best tokens."""
     agrees_N: NDArray[np.bool_]
     """Whether both prefer the same token."""
     drawn_N: Floats
@@ -56,7 +61,59 @@ class Loss:
     """Distance of each tensor of memory and state, as a share of its length."""
 
 
-class OwnWords:
+class Words:
+    """Translations of some sentences, and what a reference says along them, token by token."""
+
+    def __init__(
+        self,
+        reference: ReferenceModel,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        *,
+        pad_id: int,
+        eos_id: int,
+    ) -> None:
+        """`targets` are those that are given. Sources end in eos; so do targets, where they ended."""
+        self.sources, self.pad_id = sources, pad_id
+        self.read_US, self.drawn_US, self.runs_US = tokens_along(targets, bos_id=reference.bos, eos_id=eos_id)
+        self.answers = self._answers(reference)
+
+    @property
+    def places_N(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Of each token its place in its sentence, and that of its sentence."""
+        position_N, sentence_N = np.nonzero(self.runs_US)
+        return position_N, sentence_N
+
+    def loss_of_reference(self, reference: ReferenceModel) -> Loss:
+        """How far another reference is along the same tokens."""
+        return _loss(self.answers, self._answers(reference))
+
+    def loss_of_graphs(self, stepper: OnnxStepper, candidates: Sequence[Ids] | None = None) -> Loss:
+        """How far graphs are along the same tokens, those of a shortlist with each sentence's candidates."""
+        if candidates is None:
+            context = stepper.encode(self.sources)
+        else:
+            assert isinstance(stepper, ShortlistStepper)
+            context = stepper.encode(self.sources, candidates)
+        parts: list[_Step] = []
+        for found, after in steps_of_graphs(stepper, context, self.read_US, self.drawn_US):
+            context = after
+            top_S2 = found["top_score"][:, :2]
+            parts.append(
+                (found["forced_score"][:, 0], top_S2, found["top_index"][:, 0], found["attention"][:, 0])
+            )
+        return _loss(self.answers, _answers(parts, self.runs_US, {**context.memory, **context.state}))
+
+    def _answers(self, reference: ReferenceModel) -> Answers:
+        steps = ReferenceSteps(reference, self.sources, self.pad_id)
+        parts = [
+            _step(*steps.step(token_S[:, None]), drawn_S)
+            for token_S, drawn_S in zip(self.read_US, self.drawn_US, strict=True)
+        ]
+        return _answers(parts, self.runs_US, steps.tensors())
+
+
+class OwnWords(Words):
     """A model's own translations of some sentences, and what it says along them."""
 
     def __init__(
@@ -74,8 +131,7 @@ class OwnWords:
 
         The first tokens are those of `start`.
         """
-        self.sources = sources
-        self.pad_id = pad_id
+        self.sources, self.pad_id = sources, pad_id
         random = np.random.default_rng(1)
         steps = ReferenceSteps(reference, sources, pad_id)
         token_S = np.full(len(sources), reference.bos)
@@ -84,7 +140,7 @@ class OwnWords:
         drawn: list[Ids] = []
         runs: list[NDArray[np.bool_]] = []
         entropy: list[Floats] = []
-        answers = _Collector()
+        parts: list[_Step] = []
         while len(read) < max_steps and runs_S.any():
             read.append(token_S)
             runs.append(runs_S)
@@ -92,69 +148,72 @@ class OwnWords:
             probability_SV = np.exp(score_SV)
             drawn.append(_draw(probability_SV, random))
             entropy.append(-np.sum(probability_SV * np.where(probability_SV > 0, score_SV, 0), axis=1))
-            answers.add(score_SV, attention_ST, drawn[-1])
+            parts.append(_step(score_SV, attention_ST, drawn[-1]))
             if len(read) <= len(start):
                 token_S = np.full_like(token_S, start[len(read) - 1])
             else:
                 token_S = drawn[-1] if follows_draws else score_SV.argmax(axis=1)
             runs_S = runs_S & (token_S != eos_id)
-        self.read_US = np.stack(read)
-        self.drawn_US = np.stack(drawn)
-        self.runs_US = np.stack(runs)
+        self.read_US, self.drawn_US, self.runs_US = np.stack(read), np.stack(drawn), np.stack(runs)
         self.entropy_N: Floats = np.stack(entropy)[self.runs_US]
         """Of what the model says of the next token, in nats."""
-        self.sentence_N: NDArray[np.int64] = np.nonzero(self.runs_US)[1]
-        """Each token's sentence, by its place."""
-        self.answers = answers.of(self.runs_US, steps.tensors())
-
-    def loss_of_reference(self, reference: ReferenceModel) -> Loss:
-        """How far another reference is along the same tokens."""
-        steps = ReferenceSteps(reference, self.sources, self.pad_id)
-        answers = _Collector()
-        for token_S, drawn_S in zip(self.read_US, self.drawn_US, strict=True):
-            answers.add(*steps.step(token_S[:, None]), drawn_S)
-        return _loss(self.answers, answers.of(self.runs_US, steps.tensors()))
-
-    def loss_of_graphs(self, stepper: OnnxStepper, candidates: Sequence[Ids] | None = None) -> Loss:
-        """How far graphs are along the same tokens, those of a shortlist with each sentence's candidates."""
-        if candidates is None:
-            context = stepper.encode(self.sources)
-        else:
-            assert isinstance(stepper, ShortlistStepper)
-            context = stepper.encode(self.sources, candidates)
-        parent_S1 = np.arange(len(self.sources))[:, None]
-        score_S1 = np.zeros((len(self.sources), 1), np.float32)
-        answers = _Collector()
-        for token_S, drawn_S in zip(self.read_US, self.drawn_US, strict=True):
-            token_S1, drawn_S1 = token_S[:, None], drawn_S[:, None]
-            found, context = stepper.run_step(context, token_S1, parent_S1, score_S1, forced_SK=drawn_S1)
-            answers.parts.append(
-                (found["forced_score"][:, 0], found["top_index"][:, 0], found["attention"][:, 0])
-            )
-        return _loss(self.answers, answers.of(self.runs_US, {**context.memory, **context.state}))
+        self.answers = _answers(parts, self.runs_US, steps.tensors())
 
 
-class _Collector:
-    """What a decoder says, step by step."""
+def tokens_along(
+    targets: Sequence[Sequence[int]], *, bos_id: int, eos_id: int
+) -> tuple[Ids, Ids, NDArray[np.bool_]]:
+    """The tokens read along targets, those that follow, and where a target has not ended, [U, S] each."""
+    follow_US = np.ascontiguousarray(pad_rows(targets, eos_id).T)
+    read_US = np.concatenate([np.full_like(follow_US[:1], bos_id), follow_US[:-1]])
+    return read_US, follow_US, np.arange(len(follow_US))[:, None] < [len(target) for target in targets]
 
-    def __init__(self) -> None:
-        self.parts: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
-        """Log-probability of the token drawn [S], the best token [S] and attention [S, T] of each step."""
 
-    def add(self, score_SV: Floats, attention_ST: Floats, drawn_S: Ids) -> None:
-        """What a reference says of the next token, and which one was drawn."""
-        drawn_score_S = np.take_along_axis(score_SV, drawn_S[:, None], axis=1)[:, 0]
-        self.parts.append((drawn_score_S, score_SV.argmax(axis=1), attention_ST))
-
-    def of(self, runs_US: NDArray[np.bool_], tensors: dict[str, NDArray[Any]]) -> Answers:
-        """All of it but what came after a translation's end."""
-        drawn_N, best_N, attention_NT = (np.stack(part)[runs_US] for part in zip(*self.parts, strict=True))
-        return Answers(
-            drawn_N=drawn_N.astype(np.float64),
-            best_N=best_N,
-            attention_NT=attention_NT.astype(np.float64),
-            tensors=tensors,
+def steps_of_graphs(
+    stepper: OnnxStepper, context: Context, read_US: Ids, forced_US: Ids
+) -> Iterator[tuple[Arrays, Context]]:
+    """What graphs return when they read these tokens, one row for each sentence, each from its own states."""
+    parent_S1 = np.arange(read_US.shape[1])[:, None]
+    score_S1 = np.zeros(parent_S1.shape, np.float32)
+    for token_S, forced_S in zip(read_US, forced_US, strict=True):
+        found, context = stepper.run_step(
+            context, token_S[:, None], parent_S1, score_S1, forced_SK=forced_S[:, None]
         )
+        yield found, context
+
+
+def score_alone(
+    stepper: OnnxStepper, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+) -> Scores:
+    """The log-probability that the graphs give each target, the one row of its sentence: [S], in nats."""
+    read_US, forced_US, runs_US = tokens_along(targets, bos_id=stepper.bos_id, eos_id=stepper.eos_id)
+    steps = steps_of_graphs(stepper, stepper.encode(sources), read_US, forced_US)
+    score_US = np.stack([found["forced_score"][:, 0] for found, _ in steps])
+    total_S: Scores = np.where(runs_US, score_US, 0).sum(axis=0)
+    return total_S
+
+
+_Step = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+"""Log-probabilities of the token drawn [S] and of the two best [S, 2]; the best [S], and attention [S, T]."""
+
+
+def _step(score_SV: Floats, attention_ST: Floats, drawn_S: Ids) -> _Step:
+    """What a reference says of the next token, and which one was drawn."""
+    drawn_score_S = np.take_along_axis(score_SV, drawn_S[:, None], axis=1)[:, 0]
+    top_S2 = -np.sort(np.partition(-score_SV, 1, axis=1)[:, :2], axis=1)
+    return drawn_score_S, top_S2, score_SV.argmax(axis=1), attention_ST
+
+
+def _answers(parts: Sequence[_Step], runs_US: NDArray[np.bool_], tensors: dict[str, NDArray[Any]]) -> Answers:
+    """All of it but what came after a translation's end."""
+    drawn_N, top_N2, best_N, attention_NT = (np.stack(part)[runs_US] for part in zip(*parts, strict=True))
+    return Answers(
+        drawn_N=drawn_N.astype(np.float64),
+        top_N2=top_N2,
+        best_N=best_N,
+        attention_NT=attention_NT.astype(np.float64),
+        tensors=tensors,
+    )
 
 
 def _draw(probability_SV: Floats, random: np.random.Generator) -> Ids:
@@ -170,9 +229,11 @@ def _loss(expected: Answers, found: Answers) -> Loss:
     apart_N = found.drawn_N - expected.drawn_N
     with np.errstate(over="ignore", invalid="ignore"):
         divergence_N = np.expm1(apart_N) - apart_N
+        candidates_N = np.abs(found.top_N2 - expected.top_N2).max(axis=1)
     return Loss(
         divergence_N=divergence_N,
         attention_N=np.abs(found.attention_NT - expected.attention_NT).max(axis=1),
+        candidates_N=candidates_N,
         agrees_N=found.best_N == expected.best_N,
         drawn_N=np.abs(apart_N),
         tensors={name: _distance(value, found.tensors[name]) for name, value in expected.tensors.items()},

@@ -1,8 +1,9 @@
-"""Exported graphs behind the reference beam search, on onnxruntime's CPU provider.
+"""Exported graphs behind the reference beam search, on onnxruntime's CPU provider, and threads for it.
 
-Shapes: S sentences, K beam, C = 2K candidates, T source positions, P rows of the step before.
+Shapes: S sentences, K beam, C candidates, T source positions, P rows of the step before.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +12,25 @@ from typing import Any, Self
 import numpy as np
 import onnxruntime
 from dragoman_bundle.fusions import SLOW_FUSIONS
-from dragoman_bundle.manifest import ENCODER_GRAPH, STEP_GRAPH
+from dragoman_bundle.machine import count_processors
+from dragoman_bundle.manifest import ENCODER_GRAPH, SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH, STEP_GRAPH
 from dragoman_bundle.search import Candidates, Ids, Scores, pad_rows
+from dragoman_bundle.shortlist import PADDING
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 
-from dragoman_export.threads import count_threads
+MAX_THREADS = 4
+"""Threads beyond which an export is no faster: most of its time goes into one, and what the gate multiplies
+are some tens of rows."""
+
+
+def count_threads() -> int:
+    """What OMP_NUM_THREADS says; or the processors that this process may use, and no more than pay."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    if asked.isdecimal() and int(asked) > 0:
+        return int(asked)
+    return min(count_processors(), MAX_THREADS)
+
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -123,3 +137,43 @@ def run_session(session: onnxruntime.InferenceSession, inputs: Arrays) -> Arrays
     """All outputs of a session, by name."""
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, inputs), strict=True))
+
+
+class ShortlistStepper(OnnxStepper):
+    """Steps the graphs of one precision over candidates: the whole vocabulary where none are given."""
+
+    def __init__(
+        self, folder: Path, *, vocabulary_size: int, source_pad_id: int, bos_id: int, eos_id: int
+    ) -> None:
+        super().__init__(
+            folder,
+            vocabulary_size=vocabulary_size,
+            source_pad_id=source_pad_id,
+            bos_id=bos_id,
+            eos_id=eos_id,
+            step_graph=SHORTLIST_STEP_GRAPH,
+        )
+        self._shortlist = open_session(folder / f"{SHORTLIST_GRAPH}.onnx")
+        weight = next(each for each in self._shortlist.get_outputs() if each.name == "memory.output_weight")
+        self.output_weights = vocabulary_size * int(weight.shape[1])
+        """Of the output layer: what a sentence has a copy of whose candidates are all."""
+
+    def encode(self, sources: Sequence[Sequence[int]], candidates: Sequence[Ids] | None = None) -> Context:
+        """Memory and first state of sentences, each with the target tokens it may use."""
+        if candidates is None:
+            candidates = [np.arange(self.vocabulary_size)] * len(sources)
+        context = super().encode(sources)
+        width = max(2, *(len(of_sentence) for of_sentence in candidates))
+        candidates_SC = np.full((len(sources), width), PADDING, np.int64)
+        for row_C, of_sentence in zip(candidates_SC, candidates, strict=True):
+            row_C[: len(of_sentence)] = of_sentence
+        memory = run_session(self._shortlist, {"candidates": candidates_SC})
+        return Context(memory={**context.memory, **memory}, state=context.state)
+
+    def run_step(
+        self, context: Context, token_SK: Ids, parent_SK: Ids, score_SK: Scores, *, forced_SK: Ids
+    ) -> tuple[Arrays, Context]:
+        """As without a shortlist; the score of a forced token that is no candidate means nothing."""
+        offered_S1C = (context.memory["memory.candidate"] * context.memory["memory.candidate_mask"])[:, None]
+        place_SK = (offered_S1C == forced_SK[:, :, None]).argmax(axis=2)
+        return super().run_step(context, token_SK, parent_SK, score_SK, forced_SK=place_SK)

@@ -12,9 +12,7 @@ import torch
 from dragoman_bundle.search import Ids
 from torch import Tensor, nn
 
-from dragoman_export.int8.graph import LARGEST as LARGEST_ROW_CODE
-from dragoman_export.int8.graph import SMALLEST_MAXIMUM
-from dragoman_export.int8.weights import LARGEST as LARGEST_WEIGHT_CODE
+from dragoman_export.int8.graph import LARGEST, LARGEST_WEIGHT, SMALLEST_MAXIMUM
 from dragoman_export.reference.model import Array, Arrays
 from dragoman_training.models import Seq2Seq, Tensors
 from dragoman_training.models.layers.embedding import OutputLayer
@@ -69,11 +67,11 @@ def rounded_to_int8(model: Seq2Seq) -> Seq2Seq:
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.dim() == 2 and not name.endswith("table_LD"):
-                _round_rows(parameter, LARGEST_WEIGHT_CODE)
+                _round_rows(parameter, LARGEST_WEIGHT)
         for module in model.modules():
             if isinstance(module, OutputLayer):
                 # An ensemble's is no parameter of any member.
-                _round_rows(module.embedding.weight, LARGEST_WEIGHT_CODE)
+                _round_rows(module.embedding.weight, LARGEST_WEIGHT)
             if isinstance(module, nn.Linear | OutputLayer):
                 module.register_forward_pre_hook(_round_input)
     return model
@@ -81,7 +79,7 @@ def rounded_to_int8(model: Seq2Seq) -> Seq2Seq:
 
 def _round_input(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     rows, *rest = inputs
-    return (_round_rows(rows.clone(), LARGEST_ROW_CODE), *rest)
+    return (_round_rows(rows.clone(), LARGEST), *rest)
 
 
 def _round_rows(rows: Tensor, largest_code: int) -> Tensor:

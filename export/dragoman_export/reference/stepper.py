@@ -1,6 +1,6 @@
-"""A reference behind the beam search.
+"""A reference behind the beam search, and stepped along given tokens.
 
-Shapes: S sentences, K beam, C = 2K candidates.
+Shapes: S sentences, K beam, C = 2K candidates, T source positions, V target vocabulary.
 """
 
 from collections.abc import Sequence
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dragoman_bundle.search import Candidates, Scores, pad_rows
+from numpy.typing import NDArray
 
 from dragoman_export.reference.imported import Imported, TransformerArchitecture
-from dragoman_export.reference.model import Arrays, Ids, Reference
+from dragoman_export.reference.model import Array, Arrays, Ids, Reference
 from dragoman_export.reference.s2s import S2SReference
 from dragoman_export.reference.transformer import TransformerReference
 
@@ -61,3 +62,22 @@ class ReferenceStepper:
         """The context of some of its sentences."""
         memory, state = context
         return {name: value[sentences] for name, value in memory.items()}, state
+
+
+class ReferenceSteps:
+    """A reference, from the beginning of sentences."""
+
+    def __init__(self, reference: "ReferenceModel", sources: Sequence[Sequence[int]], pad_id: int) -> None:
+        self._reference = reference
+        length_S = np.array([len(source) for source in sources])
+        self._memory, self._state = reference.encode(pad_rows(sources, pad_id), length_S)
+
+    def step(self, token_S1: Ids) -> tuple[Array, Array]:
+        """Reads a token for each sentence: log-probabilities [S, V] of what follows, and attention [S, T]."""
+        logits_SV, attention_S1T, self._state = self._reference.step(token_S1, self._memory, self._state)
+        return self._reference.token_scores(logits_SV), attention_S1T[:, 0]
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """Memory, and the state after the last step, by their names in the graphs."""
+        memory = {f"memory.{name}": value for name, value in self._memory.items()}
+        return memory | {f"state.{name}": value for name, value in self._state.items()}

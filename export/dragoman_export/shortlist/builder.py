@@ -12,32 +12,11 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_export.shortlist.options import ShortlistOptions, make_shortlist
 from dragoman_training.alignment.aligner import Aligner
 from dragoman_training.alignment.pieces import count_links, learn_table
-from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus, spread
 from dragoman_training.data.training_corpus import TrainingCorpusError, token_pairs
 
 MAX_PAIRS = 500_000
-"""Sentence pairs that the table is learnt from, unless someone says another number."""
-
-
-def build_shortlist(
-    checkpoint: Checkpoint,
-    corpus: Corpus,
-    options: ShortlistOptions,
-    report: Callable[[str], None],
-    aligner: Aligner | None = None,
-) -> Shortlist:
-    """As `learn_shortlist`, from the pairs that the checkpoint was trained on."""
-    return learn_shortlist(
-        corpus,
-        checkpoint.source_tokenizer,
-        checkpoint.target_tokenizer,
-        options,
-        report,
-        max_tokens=checkpoint.recipe.data.max_tokens,
-        max_pairs=len(corpus),
-        aligner=aligner,
-    )
+"""Sentence pairs of other text than the training corpus that the table is learnt from."""
 
 
 def learn_shortlist(
@@ -48,7 +27,7 @@ def learn_shortlist(
     report: Callable[[str], None],
     *,
     max_tokens: int,
-    max_pairs: int = MAX_PAIRS,
+    max_pairs: int,
     aligner: Aligner | None = None,
 ) -> Shortlist:
     """Learns a table from the corpus and keeps of it what the options say.

@@ -3,9 +3,8 @@
 import numpy as np
 
 from dragoman_export.model import ImportedModel
-from dragoman_export.parity.stepwise import ReferenceSteps
 from dragoman_export.reference.imported import Imported
-from dragoman_export.reference.stepper import ReferenceStepper
+from dragoman_export.reference.stepper import ReferenceStepper, ReferenceSteps
 from dragoman_export.subject import Subject
 
 

@@ -13,8 +13,8 @@ from tests.export.foreign.forced import log_probabilities, open_reference
 
 from dragoman_export.get.cli import get
 from dragoman_export.importers.argos import load_ctranslate2
+from dragoman_export.parity.loss import score_alone
 from dragoman_export.parity.onnx_stepper import OnnxStepper
-from dragoman_export.parity.stepwise import score_alone
 from dragoman_export.subject import Subject
 
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "ctranslate2-aren"

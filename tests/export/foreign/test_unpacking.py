@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dragoman_export.importers.argos import unpack
 from dragoman_export.importers.files import FormatError
-from dragoman_export.importers.unpacking import unpack
 
 
 def write_zip(path: Path, content: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:

@@ -6,11 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dragoman_bundle import Tokenizer
-from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, make_members, open_stepper
+from tests.export.toy_checkpoint import (
+    CONFIGS,
+    make_checkpoint,
+    make_graphs,
+    make_members,
+    open_stepper,
+)
 
 from dragoman_export.bundle_files import write_graphs
-from dragoman_export.exporter import make_graphs
-from dragoman_export.graphs.alignment_head import with_alignment_head
+from dragoman_export.exporter import with_alignment_head
 from dragoman_export.trained import TrainedModel, subject_of
 from dragoman_training.alignment.head import look_through
 from dragoman_training.checkpoint import Checkpoint

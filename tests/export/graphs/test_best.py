@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dragoman_export.graphs.best import best_continuations
+from dragoman_export.graphs.encoder_and_step import best_continuations
 
 
 @pytest.mark.parametrize("beam", [1, 4, 8])

@@ -9,9 +9,9 @@ import pytest
 import torch
 from dragoman_bundle.manifest import SpecialIds
 from tests.export.mutations import BOS, EOS, MUTATIONS, PAD, VOCABULARY, make_deep, mutated
+from tests.export.toy_checkpoint import make_graphs
 
 from dragoman_export.bundle_files import write_graphs
-from dragoman_export.exporter import make_graphs
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate

@@ -2,7 +2,7 @@
 
 import torch
 
-from dragoman_export.graphs.exponentials import exponentials
+from dragoman_export.graphs.traced_attention import exponentials
 
 MASKED = -1e4
 SCORES = torch.tensor([[2.0, -1.0, MASKED, 0.5, MASKED], [-300.0, 7.0, 6.0, MASKED, MASKED]])

@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.export.toy_checkpoint import open_stepper, random_sources
+from tests.export.toy_checkpoint import make_graphs, open_stepper, random_sources
 
-from dragoman_export.exporter import make_graphs
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.batching import pad_ids
 from dragoman_training.models import (

@@ -6,7 +6,7 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
-from dragoman_export.graphs.attention.kernels import attend_to_source
+from dragoman_export.graphs.attention import attend_to_source
 from dragoman_export.graphs.builder import GraphBuilder
 from dragoman_export.parity.onnx_stepper import open_session, run_session
 from dragoman_server.engine.scheduling.padding import padded_positions

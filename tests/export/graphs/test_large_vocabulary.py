@@ -11,17 +11,16 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 import torch
-from tests.export.toy_checkpoint import CONFIGS, random_sources
+from tests.export.toy_checkpoint import CONFIGS, make_graphs, random_sources
 
 from dragoman_export.bundle_files import write_graphs
-from dragoman_export.exporter import make_graphs
-from dragoman_export.graphs.initializers import constant_array, make_constant
+from dragoman_export.graphs.builder import constant_array, make_constant
 from dragoman_export.graphs.trace import fold_all_constants
-from dragoman_export.parity.onnx_stepper import OnnxStepper
-from dragoman_export.parity.stepwise import compare_steps
+from dragoman_export.model import KeptTo
+from dragoman_export.parity.loss import Words
+from dragoman_export.parity.onnx_stepper import OnnxStepper, ShortlistStepper
 from dragoman_export.parity.torch_reference import TorchReference
 from dragoman_export.shortlist.graphs import make_shortlist_graphs
-from dragoman_export.shortlist.stepper import ShortlistStepper
 from dragoman_training.models import Seq2Seq, TransformerConfig, VocabularyShape, build_model
 from dragoman_training.models.ensemble import Ensemble
 
@@ -80,11 +79,11 @@ def check_graphs(model: Seq2Seq, folder: Path, source: int, target: int) -> None
     generator = np.random.default_rng(3)
     candidates = [np.union1d(generator.integers(3, target, 40), tokens) for tokens in targets]
     reference = TorchReference(model, 2)
-    whole = compare_steps(reference, steppers[0], sources, targets)
-    part = compare_steps(reference, steppers[1], sources, targets, candidates)
-    for differences in (whole, part):
-        for found in (differences.score, differences.candidates):
-            assert found.mean() < LARGEST_ERROR[folder.name]
+    for stepper, kept in zip(steppers, (None, candidates), strict=True):
+        asked = reference if kept is None else KeptTo(reference, kept)
+        found = Words(asked, sources, targets, pad_id=0, eos_id=3).loss_of_graphs(stepper, kept)
+        for differences in (found.drawn_N, found.candidates_N):
+            assert differences.mean() < LARGEST_ERROR[folder.name]
 
 
 @pytest.mark.parametrize(

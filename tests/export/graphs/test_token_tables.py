@@ -6,10 +6,9 @@ import onnx
 import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.as_loaded import as_loaded
-from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
+from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, make_graphs
 
 from dragoman_export.bundle_files import write_graphs
-from dragoman_export.exporter import make_graphs
 
 PRODUCTS = ("MatMul", "FusedMatMul", "Gemm", "FusedGemm", "MatMulInteger", "MatMulIntegerToFloat")
 

@@ -17,10 +17,9 @@ from dragoman_export.bundle_files import write_graphs
 from dragoman_export.model import ImportedModel
 from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate
-from dragoman_export.parity.onnx_stepper import OnnxStepper, open_session, run_session
+from dragoman_export.parity.onnx_stepper import OnnxStepper, ShortlistStepper, open_session, run_session
 from dragoman_export.reference.imported import BIAS, AlignmentHead
 from dragoman_export.shortlist.graphs import make_shortlist_graphs
-from dragoman_export.shortlist.stepper import ShortlistStepper
 
 IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)
 DECODING = DecodingDefaults(

@@ -2,9 +2,8 @@
 
 import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
+from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, make_graphs
 
-from dragoman_export.exporter import make_graphs
 from dragoman_export.graphs.output_layer import find_output_product
 from dragoman_export.int8.bounded import bounded_states
 from dragoman_training.decoding.members import as_one

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from tests.export.toy_checkpoint import make_checkpoint, open_stepper, random_sources
+from tests.export.toy_checkpoint import make_checkpoint, make_graphs, open_stepper, random_sources
 
 from dragoman_export.bundle_files import write_graphs
-from dragoman_export.exporter import make_graphs
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.int8.calibration import Steps, find_steps
 from dragoman_export.manifest import special_ids

@@ -10,10 +10,9 @@ import pytest
 from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.search import Ids, Scores
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from tests.export.toy_checkpoint import make_members, open_stepper
+from tests.export.toy_checkpoint import make_graphs, make_members, open_stepper
 
 from dragoman_export.bundle_files import write_graphs
-from dragoman_export.exporter import make_graphs
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate

@@ -101,6 +101,7 @@ def loss_of_size(divergence: float, distance: float, attention: float) -> Loss:
     return Loss(
         divergence_N=np.full(3, divergence),
         attention_N=np.full(3, attention),
+        candidates_N=np.zeros(3),
         agrees_N=np.ones(3, bool),
         drawn_N=np.zeros(3),
         tensors={"memory.keys": distance},

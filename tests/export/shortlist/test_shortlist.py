@@ -1,6 +1,6 @@
 """What a shortlist is learnt from."""
 
-from dragoman_export.shortlist.builder import build_shortlist
+from dragoman_export.shortlist.builder import learn_shortlist
 from dragoman_export.shortlist.options import ShortlistOptions
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus
@@ -10,5 +10,6 @@ def test_pairs_of_which_normalization_leaves_nothing_teach_nothing(luong: Checkp
     lines: list[str] = []
     nothing = "\u200b"
     corpus = Corpus(["a b", nothing, "c d", "e"], ["a b", "c", nothing, "e"])
-    build_shortlist(luong, corpus, ShortlistOptions(), lines.append)
+    tokenizers = luong.source_tokenizer, luong.target_tokenizer
+    learn_shortlist(corpus, *tokenizers, ShortlistOptions(), lines.append, max_tokens=60, max_pairs=4)
     assert lines[0] == "shortlist: learning from 2 sentence pairs"

@@ -13,9 +13,9 @@ from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate
+from dragoman_export.parity.onnx_stepper import ShortlistStepper
 from dragoman_export.parity.torch_reference import TorchReference
 from dragoman_export.shortlist.graphs import ShortlistGraphs, make_shortlist_graphs
-from dragoman_export.shortlist.stepper import ShortlistStepper
 from dragoman_training.checkpoint import Checkpoint
 
 IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)

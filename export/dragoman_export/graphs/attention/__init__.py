@@ -1,1 +1,0 @@
-"""Attention as graphs compute it: over a source, over a past, in a window, and by kernels for CPUs."""
