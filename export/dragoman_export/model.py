@@ -4,6 +4,7 @@ Shapes: S sentences, K beam, R = S·K rows, T source positions, V target vocabul
 """
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
@@ -50,42 +51,47 @@ class ReferenceModel(Protocol):
         """The same with weights, and rows that are multiplied, rounded as int8 graphs do."""
 
 
-class ExportedModel(Protocol):
+class ExportedModel(ABC):
     """A model that graphs are made of."""
 
-    @property
-    def reference_name(self) -> str:
-        """What a card calls the reference."""
+    reference_name: ClassVar[str]
+    """What a card calls the reference."""
 
     @property
+    @abstractmethod
     def is_transformer(self) -> bool:
         """Whether rows of its int8 graphs may share steps that are found on samples."""
 
     @property
+    @abstractmethod
     def takes_kernels(self) -> bool:
         """Whether its graphs may attend by kernels for CPUs."""
 
     @property
     def stored(self) -> Mapping[str, StoredWeight]:
         """Weights that were in 8 bits where they are from, by name: int8 graphs do not round them again."""
+        return {}
 
     @property
     def steps(self) -> Mapping[str, float]:
         """What rows count in that are multiplied by a weight of that name, where it is known beforehand."""
+        return {}
 
+    @abstractmethod
     def reference(self) -> ReferenceModel:
         """What its graphs are held against."""
 
+    @abstractmethod
     def graphs(self, *, dtype: ir.DataType = ir.DataType.FLOAT, for_cpu: bool = False) -> Graphs:
         """Its graphs, computing in FLOAT or FLOAT16; `for_cpu` with kernels that other devices lack."""
 
 
 @dataclass(frozen=True)
-class ImportedModel:
+class ImportedModel(ExportedModel):
     """A model from elsewhere: its graphs are written, and its reference is NumPy."""
 
     imported: Imported
-    reference_name: ClassVar[str] = "its equations in NumPy"
+    reference_name = "its equations in NumPy"
 
     @property
     def is_transformer(self) -> bool:

@@ -5,9 +5,8 @@ and ensembles are traced.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import onnx_ir as ir
@@ -19,6 +18,7 @@ from dragoman_export.card.training_text import training_text
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.graphs.trace import trace
 from dragoman_export.graphs.transformer import takes_kernels, write_transformer
+from dragoman_export.model import ExportedModel
 from dragoman_export.parity.torch_reference import TorchReference
 from dragoman_export.reference.imported import (
     BIAS,
@@ -30,7 +30,6 @@ from dragoman_export.reference.imported import (
     AlignmentHead,
     Floats,
     Imported,
-    StoredWeight,
     TransformerArchitecture,
 )
 from dragoman_export.subject import NOT_STATED, Card, Subject
@@ -41,40 +40,26 @@ from dragoman_training.provenance import provenances
 
 
 @dataclass(frozen=True)
-class TrainedModel:
+class TrainedModel(ExportedModel):
     """A model in PyTorch, in evaluation mode."""
 
     model: Seq2Seq
     bos: int
     """Target token that begins every sentence."""
-    reference_name: ClassVar[str] = "the model in PyTorch"
+    reference_name = "the model in PyTorch"
 
     @property
     def is_transformer(self) -> bool:
-        """Whether rows of its int8 graphs may share steps that are found on samples."""
         return isinstance(self.model, Transformer)
 
     @property
     def takes_kernels(self) -> bool:
-        """Whether its graphs may attend by kernels for CPUs."""
         return isinstance(self.model, Transformer) and takes_kernels(arrays_of(self.model, self.bos))
 
-    @property
-    def stored(self) -> Mapping[str, StoredWeight]:
-        """None of its weights were in 8 bits."""
-        return {}
-
-    @property
-    def steps(self) -> Mapping[str, float]:
-        """None are known beforehand."""
-        return {}
-
     def reference(self) -> TorchReference:
-        """PyTorch itself."""
         return TorchReference(self.model, self.bos)
 
     def graphs(self, *, dtype: ir.DataType = ir.DataType.FLOAT, for_cpu: bool = False) -> Graphs:
-        """Its graphs, written or traced."""
         if isinstance(self.model, Transformer):
             return write_transformer(arrays_of(self.model, self.bos), dtype=dtype, for_cpu=for_cpu)
         is_half = dtype == ir.DataType.FLOAT16

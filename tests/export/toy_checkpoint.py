@@ -8,11 +8,15 @@ from pathlib import Path
 import numpy as np
 import sentencepiece
 import torch
+from dragoman_bundle.decoding import DecodingDefaults
+from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_export import assembly
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.int8.calibration import Steps
+from dragoman_export.model import ReferenceModel
+from dragoman_export.parity.gate import ParityGate
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_export.trained import TrainedModel
 from dragoman_training.checkpoint import Checkpoint, vocabulary_shape
@@ -232,6 +236,15 @@ def make_graphs(
 ) -> dict[str, Graphs]:
     """The graphs of a model in PyTorch."""
     return assembly.make_graphs(TrainedModel(model, bos=0), precisions, find=find)
+
+
+IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)
+"""Of the toys' vocabularies."""
+
+
+def open_gate(reference: ReferenceModel, decoding: DecodingDefaults, vocabulary: int = 40) -> ParityGate:
+    """The gate before a reference with as many pieces on both sides."""
+    return ParityGate(reference, decoding, source_vocabulary=vocabulary, source_ids=IDS, target_ids=IDS)
 
 
 def open_stepper(folder: Path, checkpoint: Checkpoint) -> OnnxStepper:

@@ -6,12 +6,12 @@ word: it is checked here before anything is made of it.
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from itertools import groupby
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 Read = Callable[[str], bytes]
 """Gives what lies at an address, of an index. Raises DownloadError."""
@@ -164,75 +164,70 @@ def kept_offers(folder: Path) -> list[Offer]:
     return sorted(found, key=lambda offer: list(ADDRESSES).index(offer.registry))
 
 
+class _FirefoxSet(NamedTuple):
+    """What the files of one model share; the last in order is the best: for every Firefox, the newest."""
+
+    source: str
+    target: str
+    is_for_all: bool
+    numbers: tuple[int, ...]
+    version: str
+    architecture: str
+
+
 def _firefox(address: Address, read: Read, source: str, target: str) -> Iterator[Offer]:
     """Mozilla's records for Firefox: one for each file, with the pair, a version and an attachment."""
-    entries = _entries(_json(address.index, read), "data", address.index)
-    records = [_FirefoxRecord.of(entry, address) for entry in entries if isinstance(entry, dict)]
-    wanted = [
-        record
-        for record in records
-        if record is not None and source in ("", record.source) and target in ("", record.target)
-    ]
-    wanted.sort(key=lambda record: record.set)
-    sets = {key: list(group) for key, group in groupby(wanted, key=lambda record: record.set)}
-    by_pair: dict[tuple[str, str], list[Offer]] = {}
-    for (*pair, _, _, version, architecture), members in sets.items():
-        files = {member.kind: member.file for member in members}
+    sets: dict[_FirefoxSet, dict[str, RemoteFile]] = defaultdict(dict)
+    for entry in _entries(_json(address.index, read), "data", address.index):
+        record = _firefox_file(entry, address) if isinstance(entry, dict) else None
+        if record and source in ("", record[0].source) and target in ("", record[0].target):
+            model, kind, file = record
+            sets[model][kind] = file
+    best: dict[tuple[str, str], Offer] = {}
+    for model in sorted(sets):
+        files, pair = sets[model], (model.source, model.target)
         if "model" not in files or not ("vocab" in files or {"srcvocab", "trgvocab"} <= files.keys()):
             continue
         kinds = ("model", *(("vocab",) if "vocab" in files else ("srcvocab", "trgvocab")), "lex")
-        by_pair.setdefault((pair[0], pair[1]), []).append(
-            Offer(
-                registry="firefox",
-                name="-".join(pair),
-                source=pair[0],
-                target=pair[1],
-                version=f"{version}-{architecture}-firefox" if architecture else f"{version}-firefox",
-                files=tuple(files[kind] for kind in kinds if kind in files),
-                licence="MPL-2.0",
-                credit="Mozilla and the makers of Firefox Translations",
-            )
+        version = f"{model.version}-{model.architecture}" if model.architecture else model.version
+        best[pair] = Offer(
+            registry="firefox",
+            name="-".join(pair),
+            source=model.source,
+            target=model.target,
+            version=f"{version}-firefox",
+            files=tuple(files[kind] for kind in kinds if kind in files),
+            licence="MPL-2.0",
+            credit="Mozilla and the makers of Firefox Translations",
         )
-    for pair_offers in by_pair.values():
-        yield pair_offers[-1]
+    yield from best.values()
 
 
-@dataclass(frozen=True, kw_only=True)
-class _FirefoxRecord:
-    source: str
-    target: str
-    kind: str
-    file: RemoteFile
-    set: tuple[str, str, bool, tuple[int, ...], str, str]
-    """What the files of one model share; the last in order is the best: for every Firefox, the newest."""
-
-    @classmethod
-    def of(cls, entry: Mapping[str, Any], address: Address) -> "_FirefoxRecord | None":
-        """None for a record of something else, and for a version before release."""
-        attachment = entry.get("attachment")
-        keys = ("name", "fileType", "sourceLanguage", "targetLanguage", "version")
-        values = [entry.get(key) for key in keys]
-        if not isinstance(attachment, dict) or not all(isinstance(value, str) for value in values):
-            return None
-        name, kind, source, target, version = map(str, values)
-        location = attachment.get("location")
-        is_named = PAIR.fullmatch(f"{source}-{target}") and re.fullmatch(r"\d+(\.\d+)+", version)
-        if not is_named or not isinstance(location, str):
-            return None
-        is_packed = location.endswith(".zst")
-        file = RemoteFile(
-            name=name,
-            url=address.files + location.lstrip("/"),
-            size=_number(attachment.get("size")),
-            sha256=_text(attachment.get("hash")),
-            unpacked_size=_number(entry.get("decompressedSize")) if is_packed else None,
-            unpacked_sha256=_text(entry.get("decompressedHash")) if is_packed else "",
-        )
-        architecture = re.sub(r"[^A-Za-z0-9.]", "-", _text(entry.get("architecture")))
-        numbers = tuple(map(int, version.split(".")))
-        is_for_all = not entry.get("filter_expression")
-        key = (source, target, is_for_all, numbers, version, architecture)
-        return cls(source=source, target=target, kind=kind, file=file, set=key)
+def _firefox_file(entry: Mapping[str, Any], address: Address) -> tuple[_FirefoxSet, str, RemoteFile] | None:
+    """A file, its kind and its model; None for a record of something else, or a version before release."""
+    attachment = entry.get("attachment")
+    keys = ("name", "fileType", "sourceLanguage", "targetLanguage", "version")
+    values = [entry.get(key) for key in keys]
+    if not isinstance(attachment, dict) or not all(isinstance(value, str) for value in values):
+        return None
+    name, kind, source, target, version = map(str, values)
+    location = attachment.get("location")
+    is_named = PAIR.fullmatch(f"{source}-{target}") and re.fullmatch(r"\d+(\.\d+)+", version)
+    if not is_named or not isinstance(location, str):
+        return None
+    is_packed = location.endswith(".zst")
+    file = RemoteFile(
+        name=name,
+        url=address.files + location.lstrip("/"),
+        size=_number(attachment.get("size")),
+        sha256=_text(attachment.get("hash")),
+        unpacked_size=_number(entry.get("decompressedSize")) if is_packed else None,
+        unpacked_sha256=_text(entry.get("decompressedHash")) if is_packed else "",
+    )
+    architecture = re.sub(r"[^A-Za-z0-9.]", "-", _text(entry.get("architecture")))
+    numbers = tuple(map(int, version.split(".")))
+    is_for_all = not entry.get("filter_expression")
+    return _FirefoxSet(source, target, is_for_all, numbers, version, architecture), kind, file
 
 
 def _argos(address: Address, read: Read, source: str, target: str) -> Iterator[Offer]:

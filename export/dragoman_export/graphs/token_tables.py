@@ -14,7 +14,7 @@ import onnx_ir as ir
 from onnx_ir.tape import Tape
 
 from dragoman_export.graphs.builder import constant_array, initializer, there
-from dragoman_export.int8.matrix_product import float_matrix, matrix_product
+from dragoman_export.int8.linear import float_matrix, matrix_product
 
 MAX_TABLE_BYTES = 32 << 20
 """Largest table: every session of every engine has one of its own."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from dragoman_export.importers.ctranslate2_variables import BinaryModel, Floats, Variables
 from dragoman_export.importers.files import FormatError
-from dragoman_export.importers.weights import share_equal
+from dragoman_export.importers.weights import even_sinusoids, share_equal
 from dragoman_export.reference.imported import (
     BIAS,
     OUTPUT,
@@ -203,10 +203,7 @@ def _positions(variables: Variables, name: str, width: int, max_positions: int) 
         raise FormatError(
             f"positions are not in the model, and it is {width} wide: give an even width from 4 on"
         )
-    # Counted from 1, and from a wavelength of 2π to one of 20000π, both included.
-    half = np.arange(width // 2, dtype=np.float64)
-    angle = np.arange(1, max_positions + 1)[:, None] * np.exp(-half * math.log(10000) / (width // 2 - 1))
-    return np.concatenate([np.sin(angle), np.cos(angle)], axis=1).astype(np.float32)
+    return even_sinusoids(max_positions, width, first=1)
 
 
 def _alignment_head(variables: Variables, decoder: _Side) -> AlignmentHead | None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dragoman_export.importers.files import FormatError
-from dragoman_export.importers.weights import share_equal, sinusoids, spelled
+from dragoman_export.importers.weights import even_sinusoids, share_equal, sinusoids, spelled
 from dragoman_export.reference.imported import (
     BIAS,
     OUTPUT,
@@ -153,8 +153,9 @@ def read_transformer(
     """The model of a checkpoint. Raises FormatError where weights are missing, too many or of other sizes."""
     reader, a, is_marian = _Reader(name, tensors), config.architecture, config.type == "marian"
     weights = dict(zip((SOURCE, TARGET, OUTPUT), reader.embeddings(config), strict=True))
-    make_table = sinusoids if is_marian else _positions_from_two
-    table_LD = make_table(config.max_positions, a.width)
+    positions = config.max_positions
+    # fairseq's first position is 2, and its wavelengths are others than Marian's.
+    table_LD = sinusoids(positions, a.width) if is_marian else even_sinusoids(positions, a.width, first=2)
     for ours, side in ((POSITIONS, "encoder"), (TARGET_POSITIONS, "decoder")):
         weights[ours] = tensors.get(f"model.{side}.embed_positions.weight", table_LD)
     weights[BIAS] = np.zeros(config.target_size, np.float32)
@@ -175,16 +176,6 @@ def read_transformer(
     unsaid = tuple(sorted(never_produced))
     architecture = replace(a, never_produced=unsaid) if is_marian else replace(a, barred=unsaid)
     return Imported(architecture=architecture, weights=share_equal(weights))
-
-
-def _positions_from_two(num_positions: int, width: int) -> Floats:
-    """The positions of fairseq, whose first is 2: [L, D]. Their wavelengths are others than Marian's."""
-    half = width // 2
-    angle_LH = np.arange(2, num_positions + 2)[:, None] * np.exp(
-        np.arange(half) * -(math.log(10000) / (half - 1))
-    )
-    table_LD = np.concatenate([np.sin(angle_LH), np.cos(angle_LH)], axis=1).astype(np.float32)
-    return np.pad(table_LD, ((0, 0), (0, width % 2)))
 
 
 class _Reader:

@@ -3,7 +3,6 @@
 Owns what stands where on both sides. Shapes: N outputs, K inputs of a matrix.
 """
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.marian_items import NOT_TRANSPOSED, Items
 from dragoman_export.importers.marian_settings import Settings
-from dragoman_export.importers.weights import spelled
+from dragoman_export.importers.weights import even_sinusoids, spelled
 from dragoman_export.reference.imported import (
     BIAS,
     OUTPUT,
@@ -206,20 +205,13 @@ def _read_transformer(
             _read_norm(parameters, part.own_name, names[0], suffix, a.width)
     for side in ("encoder", "decoder") if settings.has_norms else ():
         _read_norm(parameters, f"{side}_norm", f"{side}_top_ln", "", a.width)
-    table_LD = sinusoids(max_positions, a.width)
+    table_LD = even_sinusoids(max_positions, a.width, first=0)
     parameters.weights |= {POSITIONS: table_LD, TARGET_POSITIONS: table_LD}
 
 
 def _read_norm(parameters: Parameters, ours: str, theirs: str, suffix: str, width: int) -> None:
     for name, part in (("weight", "scale"), ("bias", "bias")):
         parameters.vector(f"{ours}.{name}", [f"{theirs}_{part}{suffix}"], width)
-
-
-def sinusoids(num_positions: int, width: int) -> Floats:
-    """Sines of all wavelengths, from 2π to 20000π with both ends, and their cosines behind them: [L, D]."""
-    half = width // 2
-    angles = np.arange(num_positions)[:, None] * np.exp(-np.arange(half) * math.log(10000.0) / (half - 1))
-    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)
 
 
 def _read_s2s(parameters: Parameters, a: S2SArchitecture, settings: Settings) -> None:

@@ -30,7 +30,8 @@ _LABELS = (
     *("version", "max-length", "bert-train-type-embeddings", "bert-type-vocab-size", "separator-symbol"),
     *("ulr-dim-emb", "ulr-trainable-transformation", "lemma-dependency", "factors-combine", "input-reorder"),
     *("transformer-depth-scaling", "char-stride", "char-highway", "char-conv-filters-num"),
-    *("char-conv-filters-widths", "input-join-fields"),
+    *("char-conv-filters-widths", "input-join-fields", "dim-vocabs", "transformer-aan-activation"),
+    *("transformer-aan-depth", "transformer-aan-nogate", "transformer-dim-aan"),
 )
 """Options that change nothing of a model that is read here."""
 _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
@@ -41,9 +42,6 @@ _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "ulr": (False,),
     "original-type": (),
     "output-approx-knn": ([], None),
-}
-"""Options of every type, and their values that change nothing."""
-_NEUTRAL_TRANSFORMER: Mapping[str, tuple[Any, ...]] = {
     "transformer-alibi-shift": (False,),
     "transformer-alibi-trainable": (False,),
     "transformer-attention-mask": ("default",),
@@ -59,22 +57,12 @@ _NEUTRAL_TRANSFORMER: Mapping[str, tuple[Any, ...]] = {
     "transformer-train-position-embeddings": (False,),
     "transformer-train-positions": (False,),
 }
-_TRANSFORMER = (
-    *("transformer-heads", "transformer-dim-ffn", "transformer-decoder-dim-ffn", "transformer-preprocess"),
-    *("transformer-ffn-activation", "transformer-decoder-autoreg", "transformer-postprocess"),
-    *("transformer-postprocess-emb", "transformer-postprocess-top", "transformer-guided-alignment-layer"),
-    *("transformer-aan-activation", "transformer-aan-depth", "transformer-aan-nogate", "transformer-dim-aan"),
-)
-_RECURRENT = (
+"""Other options, and their values that change nothing; a Transformer's are nothing to an s2s."""
+_OF_S2S = (
     *("dim-rnn", "enc-cell", "enc-cell-depth", "enc-type", "dec-cell", "dec-cell-base-depth"),
     *("dec-cell-high-depth", "skip", "layer-normalization"),
 )
-_EVERY = (
-    *("type", "dim-emb", "dim-vocabs", "enc-depth", "dec-depth", "output-omit-bias"),
-    *("tied-embeddings", "tied-embeddings-all", "tied-embeddings-src"),
-)
-
-
+"""Options that are nothing to a Transformer."""
 NORM_EPSILON = 1e-6
 """Of a Transformer."""
 
@@ -111,29 +99,31 @@ class _Options:
     def __init__(self, path: Path, options: Mapping[Any, Any]) -> None:
         self._path = path
         self._options = options
+        self._read: set[str] = set()
 
     def settings(self) -> Settings:
         """All that they say."""
-        kind = self._choice("type", "", {kind: kind for kind in TYPES})
-        is_transformer = kind == "transformer"
-        own, others = (_TRANSFORMER, _RECURRENT) if is_transformer else (_RECURRENT, _TRANSFORMER)
-        neutral = {**_NEUTRAL, **_NEUTRAL_TRANSFORMER} if is_transformer else _NEUTRAL
-        ignored = {*_LABELS, *others, *(() if is_transformer else _NEUTRAL_TRANSFORMER)}
+        is_transformer = self._choice("type", "", {kind: kind for kind in TYPES}) == "transformer"
+        of_others = _OF_S2S if is_transformer else [name for name in self._options if "transformer" in name]
         for name, value in self._options.items():
-            if name in neutral and value not in neutral[name]:
+            if name not in of_others and value not in _NEUTRAL.get(name, (value,)):
                 self._refuse(name, "is not supported")
-            if name not in (*neutral, *ignored, *own, *_EVERY):
+        settings = self._transformer() if is_transformer else self._recurrent()
+        for name in self._options:
+            if name not in {*self._read, *_NEUTRAL, *_LABELS, *of_others}:
                 self._refuse(name, "is not known; a model that it says nothing of can be imported without")
-        return self._transformer() if is_transformer else self._recurrent()
+        return settings
 
     def _settings(
         self, architecture: TransformerArchitecture | S2SArchitecture, *, has_norms: bool
     ) -> Settings:
-        is_all = self._get("tied-embeddings-all", False)
+        is_all, tied_source, tied_output = (
+            self._get(f"tied-embeddings{which}", False) for which in ("-all", "-src", "")
+        )
         return Settings(
             architecture=architecture,
-            tied_source=is_all or self._get("tied-embeddings-src", False),
-            tied_output=is_all or self._get("tied-embeddings", False),
+            tied_source=is_all or tied_source,
+            tied_output=is_all or tied_output,
             has_output_bias=not self._get("output-omit-bias", False),
             has_norms=has_norms,
         )
@@ -227,6 +217,7 @@ class _Options:
         return known[value]
 
     def _get(self, name: str, default: Value, *kinds: type) -> Value:
+        self._read.add(name)
         value = self._options.get(name, default)
         if type(value) not in (kinds or (type(default),)):
             self._refuse(name, f"is no {type(default).__name__}")

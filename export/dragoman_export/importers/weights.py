@@ -3,6 +3,7 @@
 Must not know whose they were. Shapes: V vocabulary, L positions, D width.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -80,6 +81,17 @@ def sinusoids(num_positions: int, width: int) -> Floats:
     half = np.arange((width + 1) // 2)
     angle = np.arange(num_positions)[:, None] / 10000 ** (2 * half / width)
     return np.concatenate([np.sin(angle), np.cos(angle[:, : width // 2])], axis=1).astype(np.float32)
+
+
+def even_sinusoids(num_positions: int, width: int, *, first: int) -> Floats:
+    """Positions from `first` on, of wavelengths from 2π to 20000π with both ends: sines, and cosines behind
+    them, and a 0 where the width is odd: [L, D].
+    """
+    half = width // 2
+    wave = np.exp(-np.arange(half) * math.log(10000) / (half - 1))
+    angle = np.arange(first, first + num_positions)[:, None] * wave
+    table_LD = np.concatenate([np.sin(angle), np.cos(angle)], axis=1).astype(np.float32)
+    return np.pad(table_LD, ((0, 0), (0, width % 2)))
 
 
 def are_sinusoids(table_LD: Floats) -> bool:

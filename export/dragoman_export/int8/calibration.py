@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs, constant_array
 from dragoman_export.int8.graph import LARGEST, SMALLEST_MAXIMUM
-from dragoman_export.int8.matrix_product import matrix_product
+from dragoman_export.int8.linear import matrix_product
 from dragoman_export.parity.loss import OwnWords, steps_of_graphs
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 

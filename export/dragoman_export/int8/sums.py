@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
 from dragoman_export.int8.graph import Int8Graph, is_wide, width_of
-from dragoman_export.int8.matrix_product import MatrixProduct, matrix_product, row_constant
+from dragoman_export.int8.linear import MatrixProduct, matrix_product, row_constant
 
 
 def merge_sum(int8: Int8Graph, root: ir.Node) -> None:

@@ -6,6 +6,7 @@ Shapes: S sentences, K beam, C candidates, T source positions, P rows of the ste
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -46,6 +47,8 @@ class Context:
 class OnnxStepper:
     """Steps the graphs of one precision."""
 
+    step_graph = STEP_GRAPH
+
     def __init__(
         self,
         folder: Path,
@@ -54,14 +57,14 @@ class OnnxStepper:
         source_pad_id: int,
         bos_id: int,
         eos_id: int,
-        step_graph: str = STEP_GRAPH,
     ) -> None:
+        self._folder = folder
         self.vocabulary_size = vocabulary_size
         self.bos_id = bos_id
         self.eos_id = eos_id
         self.source_pad_id = source_pad_id
         self._encoder = open_session(folder / f"{ENCODER_GRAPH}.onnx")
-        self._decoder_step = open_session(folder / f"{step_graph}.onnx")
+        self._decoder_step = open_session(folder / f"{self.step_graph}.onnx")
 
     @classmethod
     def between(cls, source: Tokenizer, target: Tokenizer, folder: Path) -> Self:
@@ -142,21 +145,17 @@ def run_session(session: onnxruntime.InferenceSession, inputs: Arrays) -> Arrays
 class ShortlistStepper(OnnxStepper):
     """Steps the graphs of one precision over candidates: the whole vocabulary where none are given."""
 
-    def __init__(
-        self, folder: Path, *, vocabulary_size: int, source_pad_id: int, bos_id: int, eos_id: int
-    ) -> None:
-        super().__init__(
-            folder,
-            vocabulary_size=vocabulary_size,
-            source_pad_id=source_pad_id,
-            bos_id=bos_id,
-            eos_id=eos_id,
-            step_graph=SHORTLIST_STEP_GRAPH,
-        )
-        self._shortlist = open_session(folder / f"{SHORTLIST_GRAPH}.onnx")
-        weight = next(each for each in self._shortlist.get_outputs() if each.name == "memory.output_weight")
-        self.output_weights = vocabulary_size * int(weight.shape[1])
+    step_graph = SHORTLIST_STEP_GRAPH
+
+    @cached_property
+    def _shortlist(self) -> onnxruntime.InferenceSession:
+        return open_session(self._folder / f"{SHORTLIST_GRAPH}.onnx")
+
+    @property
+    def output_weights(self) -> int:
         """Of the output layer: what a sentence has a copy of whose candidates are all."""
+        outputs = {output.name: output for output in self._shortlist.get_outputs()}
+        return self.vocabulary_size * int(outputs["memory.output_weight"].shape[1])
 
     def encode(self, sources: Sequence[Sequence[int]], candidates: Sequence[Ids] | None = None) -> Context:
         """Memory and first state of sentences, each with the target tokens it may use."""

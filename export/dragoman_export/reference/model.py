@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman_export.reference.imported import BIAS, OUTPUT, Imported
+from dragoman_export.reference.imported import BIAS, OUTPUT, Architecture, Imported
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -31,9 +31,11 @@ class Reference(ABC):
     Memory and state are named as in the graphs, without "memory." and "state." before the names.
     """
 
+    architecture: Architecture
+
     def __init__(self, imported: Imported, *, products: type[np.floating[Any]] = np.float64) -> None:
         """Multiplies by matrices in `products`; with float32 there is no copy of the weights."""
-        self.imported = imported
+        self.imported, self.architecture = imported, imported.architecture
         self.weights = _each_once(imported.weights, lambda name, value: value.astype(products, copy=False))
         self.bos = imported.architecture.bos
         self.vocabulary_size = len(imported.weights[OUTPUT])
@@ -83,21 +85,21 @@ class Reference(ABC):
         """What the output layer makes of features."""
         logits = self._multiply(features, OUTPUT)
         logits += self.weights[BIAS]
-        logits[..., list(self.imported.architecture.never_produced)] += OUT_OF_REACH
+        logits[..., list(self.architecture.never_produced)] += OUT_OF_REACH
         return logits
 
     def token_scores(self, logits_RV: Array) -> Array:
         """Log-probabilities of the next token, of which barred ones are out of reach: [R, V]."""
         scores: Array = logits_RV - logits_RV.max(axis=-1, keepdims=True)
         scores -= np.log(np.exp(scores).sum(axis=-1, keepdims=True, dtype=np.float64))
-        scores[..., list(self.imported.architecture.barred)] += OUT_OF_REACH
+        scores[..., list(self.architecture.barred)] += OUT_OF_REACH
         return scores
 
     def norm(self, x: Array, name: str) -> Array:
         """Layer normalisation (Ba et al. 2016); one without a bias adds none."""
         centred = x - x.mean(axis=-1, keepdims=True)
         variance = np.square(centred).mean(axis=-1, keepdims=True)
-        scaled = centred / np.sqrt(variance + self.imported.architecture.norm_epsilon)
+        scaled = centred / np.sqrt(variance + self.architecture.norm_epsilon)
         return scaled * self.weights[f"{name}.weight"] + self.weights.get(f"{name}.bias", 0.0)
 
 

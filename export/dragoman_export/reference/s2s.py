@@ -7,11 +7,9 @@ between the first cell and the second: the conditional GRU.
 Shapes: S sentences, K beam, R = S·K rows, T source positions, E embedding width, H units, M = 2 · H or H.
 """
 
-from typing import Any
-
 import numpy as np
 
-from dragoman_export.reference.imported import SOURCE, TARGET, Imported, S2SArchitecture
+from dragoman_export.reference.imported import SOURCE, TARGET, S2SArchitecture
 from dragoman_export.reference.model import (
     Array,
     Arrays,
@@ -26,10 +24,7 @@ from dragoman_export.reference.model import (
 class S2SReference(Reference):
     """An `s2s` of any of the architecture's depths."""
 
-    def __init__(self, imported: Imported, *, products: type[np.floating[Any]] = np.float64) -> None:
-        super().__init__(imported, products=products)
-        assert isinstance(imported.architecture, S2SArchitecture)
-        self.architecture = imported.architecture
+    architecture: S2SArchitecture
 
     def encode(self, source_ST: Ids, source_length_S: Ids) -> tuple[Arrays, Arrays]:
         a, mask_ST = self.architecture, source_mask(source_ST, source_length_S)

@@ -6,7 +6,6 @@ A width of a head, D = H · A, X sentences or rows.
 
 from collections.abc import Callable
 from math import erf
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from dragoman_export.reference.imported import (
     TARGET,
     TARGET_POSITIONS,
     Activation,
-    Imported,
     TransformerArchitecture,
 )
 from dragoman_export.reference.model import (
@@ -42,10 +40,7 @@ ACTIVATIONS: dict[Activation, Callable[[Array], Array]] = {
 class TransformerReference(Reference):
     """A Transformer of any of the architecture's variants."""
 
-    def __init__(self, imported: Imported, *, products: type[np.floating[Any]] = np.float64) -> None:
-        super().__init__(imported, products=products)
-        assert isinstance(imported.architecture, TransformerArchitecture)
-        self.architecture = imported.architecture
+    architecture: TransformerArchitecture
 
     def encode(self, source_ST: Ids, source_length_S: Ids) -> tuple[Arrays, Arrays]:
         a, sentences = self.architecture, len(source_ST)

@@ -12,6 +12,7 @@ import gzip
 import struct
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -107,14 +108,9 @@ def read_lexicon(
     if first is None:
         raise LexiconError(f"{path} is empty")
     read = _read_map if "\t" in first[1] else _read_table
-    shortlist = read(path, _chain(first, lines), source, target, options)
+    shortlist = read(path, chain([first], lines), source, target, options)
     report(f"shortlist: {len(shortlist.target_N):,} entries of {path.name}")
     return shortlist
-
-
-def _chain(first: tuple[int, str], rest: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    yield first
-    yield from rest
 
 
 class _Known:

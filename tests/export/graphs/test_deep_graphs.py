@@ -7,9 +7,8 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 import torch
-from dragoman_bundle.manifest import SpecialIds
 from tests.export.mutations import BOS, EOS, MUTATIONS, PAD, VOCABULARY, make_deep, mutated
-from tests.export.toy_checkpoint import make_graphs
+from tests.export.toy_checkpoint import make_graphs, open_gate
 
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
@@ -22,15 +21,12 @@ from dragoman_training.recipe.settings import DecodingConfig
 
 # fp16 is written as fp32 is; other tests hold it.
 PRECISIONS = ("fp32", "int8")
-IDS = SpecialIds(pad=PAD, unk=1, bos=BOS, eos=EOS)
 pytestmark = pytest.mark.long
 DECODING = DecodingConfig(max_source_tokens=100, max_output_tokens=24, beam_size=4)
 
 
-def open_gate(model: Transformer) -> ParityGate:
-    return ParityGate(
-        TorchReference(model, BOS), DECODING, source_vocabulary=VOCABULARY, source_ids=IDS, target_ids=IDS
-    )
+def open_gate_of(model: Transformer) -> ParityGate:
+    return open_gate(TorchReference(model, BOS), DECODING, VOCABULARY)
 
 
 def open_graphs(folder: Path) -> OnnxStepper:
@@ -57,7 +53,7 @@ def folder(graphs: dict[str, Graphs], tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="module")
 def gate(model: Transformer) -> ParityGate:
-    return open_gate(model)
+    return open_gate_of(model)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -77,7 +73,7 @@ def test_graphs_of_a_model_with_one_thing_otherwise_are_refused(
 ) -> None:
     """It is the model that is mutated here, and not the graphs: they are as far from each other."""
     with torch.inference_mode():
-        gate = open_gate(mutated(model, mutate))
+        gate = open_gate_of(mutated(model, mutate))
     for precision in PRECISIONS:
         with pytest.raises(ParityError, match=f"the {precision} graphs"):
             gate.check(open_graphs(folder / precision), precision)

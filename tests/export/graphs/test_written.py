@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from dragoman_bundle.decoding import DecodingDefaults
-from dragoman_bundle.manifest import SpecialIds
 from tests.export.foreign.arrays import VOCABULARY, make_arrays
+from tests.export.toy_checkpoint import open_gate
 
 from dragoman_export.assembly import make_graphs
 from dragoman_export.bundle_files import write_graphs
@@ -21,7 +21,6 @@ from dragoman_export.parity.onnx_stepper import OnnxStepper, ShortlistStepper, o
 from dragoman_export.reference.imported import BIAS, AlignmentHead
 from dragoman_export.shortlist.graphs import make_shortlist_graphs
 
-IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)
 DECODING = DecodingDefaults(
     beam_size=4,
     length_penalty=1.0,
@@ -33,10 +32,8 @@ DECODING = DecodingDefaults(
 OPTIONS: dict[str, Any] = {"vocabulary_size": VOCABULARY, "source_pad_id": 0, "bos_id": 2, "eos_id": 3}
 
 
-def open_gate(model: ImportedModel) -> ParityGate:
-    return ParityGate(
-        model.reference(), DECODING, source_vocabulary=VOCABULARY, source_ids=IDS, target_ids=IDS
-    )
+def open_gate_of(model: ImportedModel) -> ParityGate:
+    return open_gate(model.reference(), DECODING, VOCABULARY)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +50,7 @@ def test_every_precision_passes_the_gate_with_a_shortlist_and_without(
     settings: dict[str, Any], tmp_path: Path
 ) -> None:
     model = ImportedModel(make_arrays(**settings))
-    gate = open_gate(model)
+    gate = open_gate_of(model)
     for precision, graphs in make_graphs(model, ["fp32", "int8", "fp16"]).items():
         write_graphs(graphs, tmp_path / precision, make_shortlist_graphs(graphs))
         parity = gate.check(OnnxStepper(tmp_path / precision, **OPTIONS), precision)
@@ -64,7 +61,7 @@ def test_every_precision_passes_the_gate_with_a_shortlist_and_without(
 def test_a_barred_token_is_left_out_after_probabilities_are_taken(tmp_path: Path) -> None:
     model = ImportedModel(make_arrays(barred=(1,)))
     write_graphs(model.graphs(), tmp_path / "fp32")
-    assert open_gate(model).check(OnnxStepper(tmp_path / "fp32", **OPTIONS), "fp32").max_error < 1e-4
+    assert open_gate_of(model).check(OnnxStepper(tmp_path / "fp32", **OPTIONS), "fp32").max_error < 1e-4
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
@@ -74,7 +71,7 @@ def test_graphs_of_other_weights_are_refused(precision: str, tmp_path: Path) -> 
     wrong = ImportedModel(replace(imported, weights=other))
     write_graphs(make_graphs(wrong, [precision])[precision], tmp_path / precision)
     with pytest.raises(ParityError, match=r"the reference"):
-        open_gate(ImportedModel(imported)).check(OnnxStepper(tmp_path / precision, **OPTIONS), precision)
+        open_gate_of(ImportedModel(imported)).check(OnnxStepper(tmp_path / precision, **OPTIONS), precision)
 
 
 @pytest.mark.parametrize("past", ["self-attention", "ssru"])

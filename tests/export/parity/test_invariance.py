@@ -7,13 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from tests.export.toy_checkpoint import make_checkpoint, make_graphs, open_stepper, random_sources
+from tests.export.toy_checkpoint import make_checkpoint, make_graphs, open_gate, open_stepper, random_sources
 
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.int8.calibration import Steps, find_steps
-from dragoman_export.manifest import special_ids
-from dragoman_export.parity.gate import ParityGate
 from dragoman_export.parity.onnx_stepper import Arrays, OnnxStepper
 from dragoman_export.parity.torch_reference import TorchReference
 from dragoman_training.checkpoint import Checkpoint
@@ -152,13 +150,7 @@ def wide_folder(wide: tuple[Checkpoint, str], tmp_path_factory: pytest.TempPathF
 def shared_steps(checkpoint: Checkpoint) -> Callable[[Graphs], Steps]:
     """Finds them along the model's own words, as an export does."""
     tokenizers = checkpoint.source_tokenizer, checkpoint.target_tokenizer
-    gate = ParityGate(
-        TorchReference(checkpoint.model, tokenizers[1].bos_id),
-        checkpoint.recipe.decoding,
-        source_vocabulary=tokenizers[0].vocabulary_size,
-        source_ids=special_ids(tokenizers[0]),
-        target_ids=special_ids(tokenizers[1]),
-    )
+    gate = open_gate(TorchReference(checkpoint.model, tokenizers[1].bos_id), checkpoint.recipe.decoding)
 
     def find(graphs: Graphs) -> Steps:
         steps = find_steps(graphs, gate.words, partial(OnnxStepper.between, *tokenizers))

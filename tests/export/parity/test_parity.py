@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 import pytest
-from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.search import Ids, Scores
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from tests.export.toy_checkpoint import make_graphs, make_members, open_stepper
+from tests.export.toy_checkpoint import make_graphs, make_members, open_gate, open_stepper
 
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
@@ -21,27 +20,19 @@ from dragoman_export.parity.torch_reference import TorchReference
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.decoding.members import as_one
 
-IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)
 
-
-def open_gate(checkpoint: Checkpoint) -> ParityGate:
-    return ParityGate(
-        TorchReference(checkpoint.model, IDS.bos),
-        checkpoint.recipe.decoding,
-        source_vocabulary=checkpoint.source_tokenizer.vocabulary_size,
-        source_ids=IDS,
-        target_ids=IDS,
-    )
+def open_gate_of(checkpoint: Checkpoint) -> ParityGate:
+    return open_gate(TorchReference(checkpoint.model, 2), checkpoint.recipe.decoding)
 
 
 @pytest.fixture(scope="session")
 def gate(checkpoint: Checkpoint) -> ParityGate:
-    return open_gate(checkpoint)
+    return open_gate_of(checkpoint)
 
 
 @pytest.fixture(scope="module")
 def luong_gate(luong: Checkpoint) -> ParityGate:
-    return open_gate(luong)
+    return open_gate_of(luong)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
@@ -60,7 +51,7 @@ def test_sound_graphs_pass(
 def test_sound_fp16_graphs_pass(family: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
     members = make_members(family, tokenizer)
     checkpoint = replace(members[0], model=as_one(members))
-    gate = open_gate(checkpoint)
+    gate = open_gate_of(checkpoint)
     write_graphs(make_graphs(checkpoint.model, ["fp16"])["fp16"], tmp_path / "fp16")
     parity = gate.check(open_stepper(tmp_path / "fp16", checkpoint), "fp16")
     assert 0 < parity.loss < 0.25 * parity.rounded_loss + 1e-6

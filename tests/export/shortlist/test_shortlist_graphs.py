@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 import pytest
-from dragoman_bundle.manifest import SpecialIds
-from tests.export.toy_checkpoint import open_stepper, random_sources
+from tests.export.toy_checkpoint import open_gate, open_stepper, random_sources
 
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
@@ -18,7 +17,6 @@ from dragoman_export.parity.torch_reference import TorchReference
 from dragoman_export.shortlist.graphs import ShortlistGraphs, make_shortlist_graphs
 from dragoman_training.checkpoint import Checkpoint
 
-IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)
 BEAM = 4
 
 
@@ -28,13 +26,7 @@ def open_shortlist_stepper(folder: Path) -> ShortlistStepper:
 
 @pytest.fixture(scope="module")
 def luong_gate(luong: Checkpoint) -> ParityGate:
-    return ParityGate(
-        TorchReference(luong.model, IDS.bos),
-        luong.recipe.decoding,
-        source_vocabulary=40,
-        source_ids=IDS,
-        target_ids=IDS,
-    )
+    return open_gate(TorchReference(luong.model, 2), luong.recipe.decoding)
 
 
 def first_step(stepper: ShortlistStepper, candidates: list[np.ndarray]) -> dict[str, np.ndarray]:
