@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 from dragoman_bundle.bundle import Bundle, open_bundle
@@ -21,17 +22,18 @@ from dragoman_export.card.model_card import write_card
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.graphs.regroup import write_regroup_graph
 from dragoman_export.int8 import quantize
-from dragoman_export.int8.bounded import bounded_states
 from dragoman_export.int8.calibration import Steps, find_steps, with_known_steps
+from dragoman_export.int8.quantize import bounded_states
 from dragoman_export.manifest import make_manifest, shortlist_memory, special_ids, tensor_contract
-from dragoman_export.model import ExportedModel
+from dragoman_export.model import ExportedModel, Subject
 from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import Parity, ParityGate
 from dragoman_export.parity.onnx_stepper import OnnxStepper, ShortlistStepper
 from dragoman_export.parity.sentences import CheckText, text_sources
 from dragoman_export.shortlist.graphs import make_shortlist_graphs
-from dragoman_export.shortlist.plan import ShortlistPlan
-from dragoman_export.subject import Subject
+
+if TYPE_CHECKING:
+    from dragoman_export.options import ShortlistRequest
 
 
 class Stages:
@@ -64,7 +66,7 @@ def export_foreign(
     *,
     precisions: Sequence[str],
     overwrite: bool = False,
-    shortlist: ShortlistPlan | None = None,
+    shortlist: "ShortlistRequest | None" = None,
     check_text: CheckText | None = None,
     report: Callable[[str], None],
 ) -> Bundle:
@@ -78,8 +80,8 @@ def export_foreign(
             raise ValueError("a shortlist is of two languages, and this model of many: leave it out")
         build = shortlist.builder(subject, report)
         subject = with_told(subject, shortlist.command_line())
-        if check_text is None and shortlist.text is not None:
-            check_text = CheckText.read(shortlist.text[0])
+        if check_text is None and shortlist.shortlist_text is not None:
+            check_text = CheckText.read(shortlist.shortlist_text[0])
     return export_subject(
         subject,
         destination,

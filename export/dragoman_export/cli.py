@@ -96,7 +96,7 @@ def export(
             precisions=request.precisions,
             overwrite=request.force,
             corpus=corpus,
-            shortlist=shortlist.plan() if has_shortlist or shortlist.has_files else None,
+            shortlist=shortlist if has_shortlist or shortlist.has_files else None,
             check_text=check_text,
             report=report,
         )
@@ -125,7 +125,7 @@ def record_quality(bundle: Path, results: Path, test_set: str) -> None:
         --source val.de --reference val.en --json > val.json
       dragoman record-quality models/de-en/2 val.json --test-set tatoeba-de-en/val
     """
-    from dragoman_export.card.quality import record_results
+    from dragoman_export.card.model_card import record_results
 
     try:
         measured = record_results(bundle, results, test_set=test_set)

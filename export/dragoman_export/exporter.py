@@ -10,13 +10,13 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dragoman_bundle.bundle import Bundle, open_bundle
 
 from dragoman_export.assembly import export_subject, with_told
+from dragoman_export.model import Subject
 from dragoman_export.parity.sentences import CheckText
-from dragoman_export.shortlist.plan import ShortlistPlan
-from dragoman_export.subject import Subject
 from dragoman_export.trained import TrainedModel, subject_of
 from dragoman_training.alignment.head import choose_head
 from dragoman_training.checkpoint import Checkpoint
@@ -27,6 +27,9 @@ from dragoman_training.data.training_corpus import (
     read_validation_pairs,
 )
 from dragoman_training.models.transformer import Transformer
+
+if TYPE_CHECKING:
+    from dragoman_export.options import ShortlistRequest
 
 
 def learns_shortlist(
@@ -148,7 +151,7 @@ def export_bundle(
     precisions: Sequence[str],
     overwrite: bool = False,
     corpus: Corpus | None = None,
-    shortlist: ShortlistPlan | None = None,
+    shortlist: "ShortlistRequest | None" = None,
     check_text: CheckText | None = None,
     report: Callable[[str], None],
 ) -> Bundle:

@@ -21,8 +21,8 @@ from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from dragoman_export.bundle_files import TokenizerFiles
 from dragoman_export.graphs.attention import PAST
 from dragoman_export.graphs.builder import GROWTH, Graphs
+from dragoman_export.model import Subject
 from dragoman_export.shortlist.graphs import ShortlistGraphs
-from dragoman_export.subject import Subject
 
 DTYPES = {
     ir.DataType.FLOAT: "float32",

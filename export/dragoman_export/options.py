@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,12 @@ from dragoman_bundle.manifest import PRECISIONS
 
 if TYPE_CHECKING:
     from dragoman_bundle.bundle import Bundle
+    from dragoman_bundle.shortlist import Shortlist
 
+    from dragoman_export.model import Subject
     from dragoman_export.parity.sentences import CheckText
-    from dragoman_export.shortlist.plan import ShortlistPlan
+    from dragoman_export.shortlist.options import ShortlistOptions
+    from dragoman_training.data.corpus import Corpus
 
 Command = Callable[..., None]
 Decorator = Callable[[Command], Command]
@@ -46,7 +49,7 @@ def check_folder(context: click.Context, parameter: click.Parameter, value: Path
 
 @dataclass(frozen=True, kw_only=True)
 class ShortlistRequest:
-    """The shortlist that a command line asks for."""
+    """The shortlist that a command line asks for: of the training corpus, other text, or a lexicon."""
 
     shortlist: bool | None
     """Whether one is learnt from the training corpus; None: if the corpus can be read."""
@@ -88,20 +91,65 @@ class ShortlistRequest:
                 "--shortlist-text or --shortlist-lexicon"
             )
 
-    def plan(self) -> "ShortlistPlan":
-        """What it is made of, and how large it is."""
+    @property
+    def sizes(self) -> "ShortlistOptions":
+        """How large it is."""
         from dragoman_export.shortlist.options import ShortlistOptions
-        from dragoman_export.shortlist.plan import ShortlistPlan
 
-        return ShortlistPlan(
-            text=self.shortlist_text,
-            lexicon=self.shortlist_lexicon,
-            aligner=self.shortlist_aligner,
-            options=ShortlistOptions(
-                max_targets=self.shortlist_targets,
-                min_probability=self.shortlist_probability,
-                num_frequent=self.shortlist_frequent,
-            ),
+        return ShortlistOptions(
+            max_targets=self.shortlist_targets,
+            min_probability=self.shortlist_probability,
+            num_frequent=self.shortlist_frequent,
+        )
+
+    def command_line(self) -> str:
+        """The options that ask for it, for a card: the folders that files were in are nobody else's."""
+        text, lexicon, aligner = self.shortlist_text, self.shortlist_lexicon, self.shortlist_aligner
+        asked = [
+            f"--shortlist-text {text[0].name} {text[1].name}" if text else "",
+            f"--shortlist-lexicon {lexicon.name}" if lexicon else "",
+            f"--shortlist-from {aligner.name}" if aligner else "",
+        ]
+        return self.sizes.command_line(" ".join(filter(None, asked)) or "--shortlist")
+
+    def builder(
+        self, subject: "Subject", report: Report, corpus: "Corpus | None" = None, max_tokens: int = 0
+    ) -> "Callable[[], Shortlist]":
+        """What makes the subject's shortlist; the files are read here. Raises ValueError.
+
+        It learns from the training corpus where it has no files, without pairs of more than `max_tokens`.
+        """
+        if subject.continues:
+            raise ValueError(
+                f"{self.command_line()} is of sentences and their translations, and the model is a "
+                "language model; leave it out"
+            )
+        tokenizers = subject.source_tokenizer, subject.target_tokenizer
+        if self.shortlist_lexicon is not None:
+            from dragoman_export.shortlist.lexicon import read_lexicon
+
+            shortlist = read_lexicon(self.shortlist_lexicon, *tokenizers, self.sizes, report)
+            return lambda: shortlist
+        # What learns needs an extra that what reads a lexicon does not.
+        from dragoman_export.shortlist.builder import MAX_PAIRS, learn_shortlist
+        from dragoman_training.alignment.aligner import load_aligner
+        from dragoman_training.data.files import read_parallel
+
+        aligner = None if self.shortlist_aligner is None else load_aligner(self.shortlist_aligner)
+        max_pairs = MAX_PAIRS if corpus is None else len(corpus)
+        if self.shortlist_text is not None:
+            corpus, max_pairs = read_parallel(*self.shortlist_text), MAX_PAIRS
+            max_tokens = subject.decoding.max_source_tokens
+        assert corpus is not None
+        return partial(
+            learn_shortlist,
+            corpus,
+            *tokenizers,
+            self.sizes,
+            report,
+            max_tokens=max_tokens,
+            max_pairs=max_pairs,
+            aligner=aligner,
         )
 
 

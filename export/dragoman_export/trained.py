@@ -18,7 +18,7 @@ from dragoman_export.card.training_text import training_text
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.graphs.trace import trace
 from dragoman_export.graphs.transformer import takes_kernels, write_transformer
-from dragoman_export.model import ExportedModel
+from dragoman_export.model import NOT_STATED, Card, ExportedModel, Subject
 from dragoman_export.parity.torch_reference import TorchReference
 from dragoman_export.reference.imported import (
     BIAS,
@@ -32,7 +32,6 @@ from dragoman_export.reference.imported import (
     Imported,
     TransformerArchitecture,
 )
-from dragoman_export.subject import NOT_STATED, Card, Subject
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.decoding.members import as_one, decoding_of
 from dragoman_training.models import LanguageModelConfig, Seq2Seq, Transformer

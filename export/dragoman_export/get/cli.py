@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dragoman_export.get.download import DownloadError, ProgressBar, fetch, read_url
-from dragoman_export.get.places import Places
-from dragoman_export.get.reading import Reading, kind_of, lexicon_of
+from dragoman_export.get.places import Places, Reading, kind_of, lexicon_of
 from dragoman_export.get.registry import (
     ADDRESSES,
     OFFER_FILE,
@@ -26,7 +25,7 @@ from dragoman_export.options import ExportRequest, check_folder, export_options,
 if TYPE_CHECKING:
     from dragoman_bundle.bundle import Bundle
 
-    from dragoman_export.subject import Subject
+    from dragoman_export.model import Subject
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -249,7 +248,7 @@ def _bring(
             target,
             precisions=request.precisions,
             overwrite=request.force,
-            shortlist=shortlist.plan() if shortlist.has_files else None,
+            shortlist=shortlist if shortlist.has_files else None,
             check_text=text,
             report=report,
         )

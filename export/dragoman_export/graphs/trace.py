@@ -23,8 +23,7 @@ from torch import Tensor, nn
 
 from dragoman_export.graphs.builder import GROWTH, OPSET, Graphs, constant_array
 from dragoman_export.graphs.encoder_and_step import DecoderStepGraph, EncoderGraph, export_ready
-from dragoman_export.graphs.output_layer import store_by_rows
-from dragoman_export.graphs.token_tables import look_up_token_products
+from dragoman_export.graphs.rewrites import look_up_token_products, store_by_rows
 from dragoman_training.models import Seq2Seq
 
 Axes = dict[int, torch.export.Dim]

@@ -19,7 +19,7 @@ from dragoman_export.importers.ctranslate2 import DIFFERENCES, load_folder, read
 from dragoman_export.importers.ctranslate2_tokenizers import find_tokenizer
 from dragoman_export.importers.files import FormatError, read_object
 from dragoman_export.importers.subjects import Origin, command_line
-from dragoman_export.subject import Subject
+from dragoman_export.model import Subject
 
 MAX_RATIO = 100
 """Most bytes that one compressed byte may stand for; weights hardly shrink, and text by ten at most."""

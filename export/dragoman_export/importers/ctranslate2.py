@@ -25,8 +25,8 @@ from dragoman_export.importers.subjects import (
     languages_of_pair,
 )
 from dragoman_export.importers.weights import starting_with
+from dragoman_export.model import Subject
 from dragoman_export.reference.imported import POSITIONS, SOURCE, TARGET
-from dragoman_export.subject import Subject
 
 MODEL_FILE = "model.bin"
 DIFFERENCES = """\

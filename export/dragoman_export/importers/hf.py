@@ -27,8 +27,8 @@ from dragoman_export.importers.hf_tokenizers import (
 from dragoman_export.importers.subjects import BEAM_SIZE, Origin, command_line, foreign_subject
 from dragoman_export.importers.tensors import read_tensors
 from dragoman_export.importers.weights import searchable
+from dragoman_export.model import Subject
 from dragoman_export.reference.imported import SOURCE, TARGET, Floats
-from dragoman_export.subject import Subject
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _KINDS = {"marian": "A MarianMT", "m2m_100": "A multilingual"}

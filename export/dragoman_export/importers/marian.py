@@ -26,8 +26,8 @@ from dragoman_export.importers.subjects import (
     languages_of_pair,
 )
 from dragoman_export.importers.weights import starting_with
+from dragoman_export.model import Subject
 from dragoman_export.reference.imported import SOURCE, TARGET
-from dragoman_export.subject import Subject
 
 DECODER = "decoder.yml"
 _MODELS = ("*.npz", "*.bin")

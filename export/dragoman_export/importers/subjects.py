@@ -12,9 +12,8 @@ from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_export.importers.files import FormatError
-from dragoman_export.model import ImportedModel
+from dragoman_export.model import Card, ImportedModel, Subject
 from dragoman_export.reference.imported import Imported
-from dragoman_export.subject import Card, Subject
 
 MAX_TOKENS = 512
 """Most tokens of a sentence, where the model has positions for more: none are trained on longer ones."""

@@ -18,7 +18,7 @@ from onnx_ir.tape import Tape
 
 from dragoman_export.graphs.attention import LEAST_EXPONENT
 from dragoman_export.graphs.builder import KERNELS, OPSET, Graphs, constant_array, initializer
-from dragoman_export.graphs.output_layer import OutputProduct, find_output_product
+from dragoman_export.graphs.rewrites import OutputProduct, find_output_product
 from dragoman_export.graphs.step_end import BARRED
 from dragoman_export.int8.graph import PRODUCT, ZERO_POINT
 

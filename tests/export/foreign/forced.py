@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from dragoman_export.model import ImportedModel
+from dragoman_export.model import ImportedModel, Subject
 from dragoman_export.reference.imported import Imported
 from dragoman_export.reference.stepper import ReferenceStepper, ReferenceSteps
-from dragoman_export.subject import Subject
 
 
 def imported(subject: Subject) -> Imported:

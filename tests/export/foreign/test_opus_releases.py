@@ -15,7 +15,7 @@ from transformers import MarianMTModel, MarianTokenizer
 
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.hf import load_checkpoint
-from dragoman_export.subject import Subject
+from dragoman_export.model import Subject
 
 
 @pytest.fixture(scope="module")

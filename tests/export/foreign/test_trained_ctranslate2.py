@@ -13,9 +13,9 @@ from tests.export.foreign.forced import log_probabilities, open_reference
 
 from dragoman_export.get.cli import get
 from dragoman_export.importers.argos import load_ctranslate2
+from dragoman_export.model import Subject
 from dragoman_export.parity.loss import score_alone
 from dragoman_export.parity.onnx_stepper import OnnxStepper
-from dragoman_export.subject import Subject
 
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "ctranslate2-aren"
 """A Transformer of 6+6 layers that spells Arabic names in Latin letters, and CTranslate2's answers."""

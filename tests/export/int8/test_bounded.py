@@ -4,8 +4,8 @@ import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, make_graphs
 
-from dragoman_export.graphs.output_layer import find_output_product
-from dragoman_export.int8.bounded import bounded_states
+from dragoman_export.graphs.rewrites import find_output_product
+from dragoman_export.int8.quantize import bounded_states
 from dragoman_training.decoding.members import as_one
 
 

@@ -14,9 +14,9 @@ from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_maria
 from dragoman_export.get.cli import get
 from dragoman_export.importers.argos import load_ctranslate2
 from dragoman_export.importers.hf import load_checkpoint
+from dragoman_export.model import Subject
 from dragoman_export.shortlist.lexicon import LexiconError, read_lexicon
 from dragoman_export.shortlist.options import ShortlistOptions
-from dragoman_export.subject import Subject
 
 LEXICON = """\
 k a 0.9
