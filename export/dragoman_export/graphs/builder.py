@@ -15,6 +15,23 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
+OPSET = 20
+"""The newest that onnxruntime's CUDA kernels for LSTM, GRU and TopK all cover."""
+GROWTH = "U"
+"""Name of the axis along which a state grows by one per step. It is 0 long when it leaves the encoder."""
+KERNELS = "com.microsoft"
+"""onnxruntime's own operators."""
+
+Size = int | str
+Shape = Sequence[Size | ir.SymbolicDim | None]
+Numbers = int | float | Sequence[int]
+Attribute = int | float | str | Sequence[int] | ir.TensorProtocol | ir.Graph
+
+
+def make_value(name: str, shape: Shape, dtype: ir.DataType) -> ir.Value:
+    """What a graph is given, once it is among its inputs."""
+    return ir.Value(name=name, shape=ir.Shape(shape), type=ir.TensorType(dtype))
+
 
 def make_constant(name: str, array: NDArray[np.generic] | np.generic) -> ir.Value:
     """A constant that holds a copy of the array; a graph has it once it is registered as an initializer."""
@@ -55,19 +72,6 @@ def constant_array(value: ir.Value | None) -> NDArray[Any] | None:
     return array
 
 
-OPSET = 20
-"""The newest that onnxruntime's CUDA kernels for LSTM, GRU and TopK all cover."""
-GROWTH = "U"
-"""Name of the axis along which a state grows by one per step. It is 0 long when it leaves the encoder."""
-KERNELS = "com.microsoft"
-"""onnxruntime's own operators."""
-
-Size = int | str
-Shape = Sequence[Size | ir.SymbolicDim | None]
-Numbers = int | float | Sequence[int]
-Attribute = int | float | str | Sequence[int] | ir.TensorProtocol | ir.Graph
-
-
 @dataclass(frozen=True)
 class Graphs:
     """The two graphs of one precision."""
@@ -90,7 +94,7 @@ class GraphBuilder:
             self._names.setdefault(id(array), own_name)
 
     def input(self, name: str, shape: Shape, dtype: ir.DataType) -> ir.Value:
-        value = ir.Value(name=name, shape=ir.Shape(shape), type=ir.TensorType(dtype))
+        value = make_value(name, shape, dtype)
         self.graph.inputs.append(value)
         return value
 

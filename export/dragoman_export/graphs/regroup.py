@@ -16,7 +16,7 @@ from dragoman_bundle.manifest import REGROUP_GRAPH, TensorContract, TensorSpec
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.builder import OPSET, initializer
+from dragoman_export.graphs.builder import OPSET, initializer, make_value
 from dragoman_export.manifest import DTYPES
 
 _TYPES = {name: dtype for dtype, name in DTYPES.items()}
@@ -126,7 +126,7 @@ class _Builder:
 
     def _input(self, name: str, dtype: ir.DataType, shape: list[str | int]) -> ir.Value:
         if name not in self.inputs:
-            self.inputs[name] = ir.Value(name=name, shape=ir.Shape(shape), type=ir.TensorType(dtype))
+            self.inputs[name] = make_value(name, shape, dtype)
         return self.inputs[name]
 
     def _constant(self, array: NDArray[np.generic]) -> ir.Value:

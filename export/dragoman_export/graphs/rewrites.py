@@ -108,6 +108,13 @@ class OutputProduct:
     """[V] initializer."""
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """V and D."""
+        assert self.weight.shape is not None
+        vocabulary, width = (int(size) for size in self.weight.shape.numpy())
+        return vocabulary, width
+
+    @property
     def weight_type(self) -> ir.DataType:
         """Element type of the weight, or of its codes."""
         assert self.weight.dtype is not None

@@ -100,43 +100,12 @@ BEAM_SIZE, LENGTH_PENALTY = 4, 0.2
 """As Argos Translate decodes."""
 
 
-def is_package(path: Path) -> bool:
-    """Whether it is a file, or a folder as it lies in one."""
-    return path.is_file() or (path / METADATA_FILE).is_file()
-
-
-def load_argos(
-    path: Path, *, source_language: str | None, target_language: str | None, max_bytes: int
-) -> Subject:
-    """The model of a package, of which at most `max_bytes` are unpacked. Raises FormatError.
-
-    Languages that are not given are those of metadata.json. Argos Translate copies an unknown token's source
-    word into the translation; here no unknown token is produced.
-    """
-    options = command_line(source_language=source_language, target_language=target_language)
-    if path.is_dir():
-        return _read(path, path.resolve().name, source_language, target_language, options)
-    with tempfile.TemporaryDirectory(prefix="dragoman-argos-") as temporary:
-        unpack(path, Path(temporary), is_wanted=_is_needed, max_bytes=max_bytes)
-        found = sorted(Path(temporary).rglob(METADATA_FILE))
-        if len(found) != 1:
-            raise FormatError(f"{path} has {len(found)} files {METADATA_FILE}; a package of Argos has one")
-        try:
-            return _read(found[0].parent, path.name, source_language, target_language, options)
-        except FormatError as error:
-            # Where it was unpacked to is nothing that the user knows.
-            message = str(error).replace(f"{found[0].parent}", str(path))
-            raise FormatError(message) from error
-
-
 def _is_needed(path: PurePosixPath) -> bool:
     parts = path.parts[1:] if len(path.parts) > 1 and path.parts[0] not in NEEDED else path.parts
     return parts[0] in NEEDED if len(parts) == 1 else len(parts) == 2 and parts[0] == MODEL_FOLDER
 
 
-def _read(
-    folder: Path, name: str, source_language: str | None, target_language: str | None, options: str
-) -> Subject:
+def _read(folder: Path, name: str, source_language: str | None, target_language: str | None) -> Subject:
     metadata = read_object(folder / METADATA_FILE)
     if metadata.get("type", "translate") != "translate":
         raise FormatError(f"{folder} is a package of type {metadata['type']!r}, and not of a translation")
@@ -166,7 +135,7 @@ def _read(
             name=name,
             kind="A package of Argos Translate",
             version=version if isinstance(version, str) else "",
-            options=options,
+            options=command_line(source_language=source_language, target_language=target_language),
             licence=_licence(folder),
             program="CTranslate2",
             differences=DIFFERENCES,
@@ -203,10 +172,12 @@ def load_ctranslate2(
 ) -> Subject:
     """The model of a folder with model.bin, or of a package, packed or not.
 
-    A folder needs both languages, a package has tokenizers of its own. Raises FormatError where it is no
-    Transformer in CTranslate2's format, is not whole, or holds what our Transformer has no place for.
+    A folder needs both languages; a package has tokenizers of its own, and languages that are not given are
+    those of its metadata.json. Of an archive at most `max_bytes` are unpacked. Argos Translate copies an
+    unknown token's source word into the translation; here no unknown token is produced. Raises FormatError
+    where it is no Transformer in CTranslate2's format, is not whole, or holds what ours has no place for.
     """
-    if not is_package(path):
+    if not (path.is_file() or (path / METADATA_FILE).is_file()):
         return load_folder(
             path,
             source_language=source_language,
@@ -216,6 +187,16 @@ def load_ctranslate2(
         )
     if source_tokenizer or target_tokenizer:
         raise FormatError(f"{path} is a package of Argos, which has its tokenizer; give none")
-    return load_argos(
-        path, source_language=source_language, target_language=target_language, max_bytes=max_bytes
-    )
+    given = source_language, target_language
+    if path.is_dir():
+        return _read(path, path.resolve().name, *given)
+    with tempfile.TemporaryDirectory(prefix="dragoman-argos-") as temporary:
+        unpack(path, Path(temporary), is_wanted=_is_needed, max_bytes=max_bytes)
+        found = sorted(Path(temporary).rglob(METADATA_FILE))
+        if len(found) != 1:
+            raise FormatError(f"{path} has {len(found)} files {METADATA_FILE}; a package of Argos has one")
+        try:
+            return _read(found[0].parent, path.name, *given)
+        except FormatError as error:
+            # Where it was unpacked to is nothing that the user knows.
+            raise FormatError(str(error).replace(f"{found[0].parent}", str(path))) from error

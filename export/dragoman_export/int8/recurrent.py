@@ -15,7 +15,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.builder import constant_array, there
+from dragoman_export.graphs.builder import constant_array, make_value, there
 from dragoman_export.int8.graph import LARGEST, Int8Graph, Int8Weight
 
 DIRECTIONS = {"forward": ("forward",), "bidirectional": ("forward", "backward")}
@@ -170,9 +170,11 @@ def _body(
 ) -> ir.Graph:
     """One position: old states, projected, inside -> new states, and of these the first as they come out."""
     tape = Tape()
-    old = [_input(f"state_{place}", ["R", hidden_size]) for place in range(NUM_STATES[operator])]
-    projected = _input("projected", ["R", GATES[operator] * hidden_size])
-    inside = _input("inside", ["R", 1])
+    widths = {f"state_{place}": hidden_size for place in range(NUM_STATES[operator])}
+    widths |= {"projected": GATES[operator] * hidden_size, "inside": 1}
+    *old, projected, inside = (
+        make_value(name, ["R", width], ir.DataType.FLOAT) for name, width in widths.items()
+    )
     rows = int8.quantize_by(tape, old[0], 1 / LARGEST)
     codes = _part(tape, rows.codes, len(directions), axis=0)
     products = [
@@ -209,7 +211,3 @@ def _gru_cell(tape: Tape, projected: ir.Value, recurrent: ir.Value, old: list[ir
     z, r = (tape.op("Sigmoid", [tape.op("Add", [inputs[gate], recurrents[gate]])]) for gate in range(2))
     candidate = tape.op("Tanh", [tape.op("Add", [inputs[2], tape.op("Mul", [r, recurrents[2]])])])
     return [tape.op("Add", [candidate, tape.op("Mul", [z, tape.op("Sub", [old[0], candidate])])])]
-
-
-def _input(name: str, shape: list[int | str], dtype: ir.DataType = ir.DataType.FLOAT) -> ir.Value:
-    return ir.Value(name=name, shape=ir.Shape(shape), type=ir.TensorType(dtype))

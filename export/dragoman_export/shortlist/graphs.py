@@ -17,7 +17,15 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 from onnx_ir.tape import Tape
 
 from dragoman_export.graphs.attention import LEAST_EXPONENT
-from dragoman_export.graphs.builder import KERNELS, OPSET, Graphs, constant_array, initializer
+from dragoman_export.graphs.builder import (
+    KERNELS,
+    OPSET,
+    Graphs,
+    Shape,
+    constant_array,
+    initializer,
+    make_value,
+)
 from dragoman_export.graphs.rewrites import OutputProduct, find_output_product
 from dragoman_export.graphs.step_end import BARRED
 from dragoman_export.int8.graph import PRODUCT, ZERO_POINT
@@ -57,9 +65,7 @@ class _Builder:
 
 def _gather_graph(product: OutputProduct) -> ir.Model:
     """candidates [S, C], -1 for padding -> the memory of `_MEMORY`."""
-    candidates = ir.Value(
-        name="candidates", shape=ir.Shape(["S", "C"]), type=ir.TensorType(ir.DataType.INT64)
-    )
+    candidates = make_value("candidates", ["S", "C"], ir.DataType.INT64)
     graph = ir.Graph([candidates], [], nodes=[], opset_imports={"": OPSET}, name=SHORTLIST_GRAPH)
     tape = Tape()
     build = _Builder(graph, tape)
@@ -74,24 +80,20 @@ def _gather_graph(product: OutputProduct) -> ir.Model:
     weight = build.op("Transpose", [weight], {"perm": [0, 2, 1]})
     bias = initializer(graph, "shortlist.bias", bias_array.astype(np.float32))
     outputs = {
-        "memory.candidate": (candidate, ir.DataType.INT64),
-        "memory.candidate_mask": (
-            build.op("GreaterOrEqual", [candidates, zero]),
-            ir.DataType.BOOL,
-        ),
-        "memory.output_bias": (build.op("Gather", [bias, candidate]), ir.DataType.FLOAT),
+        "memory.candidate": candidate,
+        "memory.candidate_mask": build.op("GreaterOrEqual", [candidates, zero]),
+        "memory.output_bias": build.op("Gather", [bias, candidate]),
+        "memory.output_weight": weight,
     }
     if product.weight_scale is not None:
         scale_array = constant_array(product.weight_scale)
         assert scale_array is not None
         scale = initializer(graph, str(product.weight_scale.name), scale_array)
-        outputs["memory.output_scale"] = (build.op("Gather", [scale, candidate]), ir.DataType.FLOAT)
-    outputs["memory.output_weight"] = (weight, product.weight_type)
+        outputs["memory.output_scale"] = build.op("Gather", [scale, candidate])
     graph.extend(tape.nodes)
-    for name in sorted(outputs):
-        value, dtype = outputs[name]
-        value.name, value.type = name, ir.TensorType(dtype)
-        value.shape = ir.Shape(_shape(name, weight_array.shape[1]))
+    for given in _memory(product):
+        value = outputs[str(given.name)]
+        value.name, value.type, value.shape = given.name, given.type, given.shape
         graph.outputs.append(value)
     return ir.Model(graph, ir_version=10)
 
@@ -100,22 +102,10 @@ def _step_graph(model: ir.Model) -> ir.Model:
     graph = model.graph
     product = find_output_product(graph)
     inputs = {str(value.name): value for value in graph.inputs}
-    assert product.weight.shape is not None
-    vocabulary, width = (int(size) for size in product.weight.shape.numpy())
+    vocabulary, width = product.shape
     tape = Tape()
     build = _Builder(graph, tape)
-    dtypes = {
-        "memory.candidate": ir.DataType.INT64,
-        "memory.candidate_mask": ir.DataType.BOOL,
-        "memory.output_bias": ir.DataType.FLOAT,
-        "memory.output_weight": product.weight_type,
-    }
-    if product.weight_scale is not None:
-        dtypes["memory.output_scale"] = ir.DataType.FLOAT
-    memory = {
-        name: ir.Value(name=name, shape=ir.Shape(_shape(name, width)), type=ir.TensorType(dtypes[name]))
-        for name in sorted(dtypes)
-    }
+    memory = {str(value.name): value for value in _memory(product)}
     graph.inputs.extend(memory.values())
 
     token, score_SK = inputs["token"], inputs["score"]
@@ -192,5 +182,18 @@ def _logits(
     return build.op("Mul", [logits_SKC, by_sentence(product.row_step, 1)])
 
 
-def _shape(name: str, width: int) -> list[int | str]:
-    return ["S", width, "C"] if name == "memory.output_weight" else ["S", "C"]
+def _memory(product: OutputProduct) -> list[ir.Value]:
+    """The memory of a sentence's candidates, in the order of names."""
+    types = {
+        "candidate": ir.DataType.INT64,
+        "candidate_mask": ir.DataType.BOOL,
+        "output_bias": ir.DataType.FLOAT,
+        "output_scale": ir.DataType.FLOAT,
+        "output_weight": product.weight_type,
+    }
+    if product.weight_scale is None:
+        del types["output_scale"]
+    shapes: dict[str, Shape] = {"output_weight": ["S", product.shape[1], "C"]}
+    return [
+        make_value(f"memory.{name}", shapes.get(name, ["S", "C"]), dtype) for name, dtype in types.items()
+    ]
