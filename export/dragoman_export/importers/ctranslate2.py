@@ -12,7 +12,7 @@ from dragoman_export.importers.ctranslate2_tokenizers import (
     read_settings,
     read_vocabularies,
 )
-from dragoman_export.importers.ctranslate2_variables import Variables, read_binary
+from dragoman_export.importers.ctranslate2_variables import read_binary
 from dragoman_export.importers.ctranslate2_weights import NUM_HEADS, REVISIONS, read_transformer
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.hf_tokenizers import languages_of
@@ -94,18 +94,15 @@ def read_model(
             f"{binary.path} is of revision {binary.revision} of {binary.spec or 'a Transformer'}; read are "
             f"{REVISIONS[0]} to {REVISIONS[-1]}"
         )
-    variables = Variables(binary)
-    settings = read_settings(folder, binary.version, variables)
-    starts_from_zero = bool(variables.number("decoder/start_from_zero_embedding", 0))
+    settings = read_settings(folder, binary)
+    starts_from_zero = bool(binary.number("decoder/start_from_zero_embedding", 0))
     source, target = read_vocabularies(folder, settings)
     many = languages_of(source.tokens) if source is target else {}
     pair = _pair_of_many(folder, languages) if many else languages_of_pair(folder, *languages)
     # Marian's models alone start so, and each was trained with sources that end; the converter of those on
     # Hugging Face's hub leaves that to the callers' tokenizer, and does not say it; so of many languages.
     source_end = settings.source_end or starts_from_zero or bool(many)
-    imported = read_transformer(
-        binary, variables, max_positions=MAX_TOKENS, norm_epsilon=settings.norm_epsilon
-    )
+    imported = read_transformer(binary, max_positions=MAX_TOKENS, norm_epsilon=settings.norm_epsilon)
     for side, vocabulary, name in (("source", source, SOURCE), ("target", target, TARGET)):
         if len(vocabulary.tokens) != len(imported.weights[name]):
             raise FormatError(

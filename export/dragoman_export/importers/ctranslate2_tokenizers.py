@@ -14,7 +14,7 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import SPACE, VocabularyTokenizer
 from sentencepiece import sentencepiece_model_pb2
 
-from dragoman_export.importers.ctranslate2_variables import Variables
+from dragoman_export.importers.ctranslate2_variables import BinaryModel
 from dragoman_export.importers.files import FormatError, read_json, read_object, read_text
 
 spm: Any = sentencepiece_model_pb2  # Made by protobuf as it is imported: nothing tells its types.
@@ -35,12 +35,12 @@ class Settings:
     norm_epsilon: float
 
 
-def read_settings(folder: Path, version: int, variables: Variables) -> Settings:
-    """Those of config.json from binary version 6 on, or of the variables. Raises FormatError."""
-    table = read_object(folder / CONFIG_FILE, is_needed=version >= 6)
-    if version < 6:
+def read_settings(folder: Path, model: BinaryModel) -> Settings:
+    """Those of config.json from binary version 6 on, or of the model. Raises FormatError."""
+    table = read_object(folder / CONFIG_FILE, is_needed=model.version >= 6)
+    if model.version < 6:
         flags = {
-            name: bool(variables.number(name, default))
+            name: bool(model.number(name, default))
             for name, default in (
                 ("with_source_bos", 0),
                 ("with_source_eos", 0),
@@ -48,10 +48,10 @@ def read_settings(folder: Path, version: int, variables: Variables) -> Settings:
                 ("user_decoder_start_tokens", 0),
             )
         }
-        bos, eos = variables.text("bos_token", "<s>"), variables.text("eos_token", "</s>")
+        bos, eos = model.text("bos_token", "<s>"), model.text("eos_token", "</s>")
         start = bos if flags["with_target_bos"] else eos
         table |= {
-            "unk_token": variables.text("unk_token", "<unk>"),
+            "unk_token": model.text("unk_token", "<unk>"),
             "bos_token": bos,
             "eos_token": eos,
             "add_source_bos": flags["with_source_bos"],

@@ -5,12 +5,11 @@ would be another model without it, and so it is named and refused.
 """
 
 import math
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from dragoman_export.importers.ctranslate2_variables import BinaryModel, Floats, Variables
+from dragoman_export.importers.ctranslate2_variables import BinaryModel, Floats
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.weights import even_sinusoids, share_equal
 from dragoman_export.reference.imported import (
@@ -68,34 +67,32 @@ class _Side(NamedTuple):
     scale: float
 
 
-def read_transformer(
-    model: BinaryModel, variables: Variables, *, max_positions: int, norm_epsilon: float
-) -> Imported:
+def read_transformer(model: BinaryModel, *, max_positions: int, norm_epsilon: float) -> Imported:
     """Everything of the model. Raises FormatError, naming what our Transformer has no place for.
 
     Where positions are not in the file, and where they are more, there are `max_positions`. What the files do
     not say, which target token begins a translation and which are never produced, is as if there were none.
     """
     source_embedding = (
-        "encoder/embeddings_0" if "encoder/embeddings_0/weight" in variables else "encoder/embeddings"
+        "encoder/embeddings_0" if "encoder/embeddings_0/weight" in model else "encoder/embeddings"
     )
-    if "encoder/embeddings_1/weight" in variables:
+    if "encoder/embeddings_1/weight" in model:
         raise FormatError(
             f"{model.path} has source features beside the tokens; such models can't be exported"
         )
-    source = variables.floats(f"{source_embedding}/weight", None, None)
-    target = variables.floats("decoder/embeddings/weight", None, None)
+    source = model.floats(f"{source_embedding}/weight", None, None)
+    target = model.floats("decoder/embeddings/weight", None, None)
     width = source.shape[1]
-    encoder, decoder = (_read_side(model, variables, side, width) for side in ("encoder", "decoder"))
+    encoder, decoder = (_read_side(model, side, width) for side in ("encoder", "decoder"))
     for field in ("heads", "norm", "activation", "scale"):
         if getattr(encoder, field) != getattr(decoder, field):
             raise FormatError(
                 f"{model.path}: {field} is {getattr(encoder, field)} in the encoder and "
                 f"{getattr(decoder, field)} in the decoder; only models with the same can be exported"
             )
-    refuse_foreign(model.path, variables, heads=decoder.heads, width=width)
+    refuse_foreign(model, heads=decoder.heads, width=width)
     # As many as each of the layers must have.
-    units = len(variables.floats("encoder/layer_0/ffn/linear_0/weight", None, width))
+    units = len(model.floats("encoder/layer_0/ffn/linear_0/weight", None, width))
     architecture = TransformerArchitecture(
         width=width,
         heads=decoder.heads,
@@ -107,13 +104,13 @@ def read_transformer(
         activation=decoder.activation,
         embedding_scale=decoder.scale,
         norm_epsilon=norm_epsilon,
-        alignment_head=_alignment_head(variables, decoder),
+        alignment_head=_alignment_head(model, decoder),
         bos=0,
         never_produced=(),
     )
-    output = variables.floats("decoder/projection/weight", len(target), width)
+    output = model.floats("decoder/projection/weight", len(target), width)
     weights = {SOURCE: source, TARGET: target, OUTPUT: output}
-    weights[BIAS] = _bias(variables, "decoder/projection", len(target))
+    weights[BIAS] = _bias(model, "decoder/projection", len(target))
     if target.shape[1] != width:
         raise FormatError(
             f"{model.path}: source embeddings are {width} wide and target embeddings {target.shape[1]}"
@@ -121,49 +118,47 @@ def read_transformer(
     for part in layer_parts(architecture):
         theirs = f"{part.side}/layer_{part.layer}/{PARTS[part.name]}"
         if part.inputs:
-            weights[f"{part.own_name}.weight"] = variables.floats(
-                f"{theirs}/weight", part.outputs, part.inputs
-            )
-            weights[f"{part.own_name}.bias"] = _bias(variables, theirs, part.outputs)
+            weights[f"{part.own_name}.weight"] = model.floats(f"{theirs}/weight", part.outputs, part.inputs)
+            weights[f"{part.own_name}.bias"] = _bias(model, theirs, part.outputs)
         else:
-            weights |= _norm(variables, theirs, part.own_name, width)
+            weights |= _norm(model, theirs, part.own_name, width)
     for side in ("encoder", "decoder") if decoder.norm == "pre" else ():
-        weights |= _norm(variables, f"{side}/layer_norm", f"{side}_norm", width)
+        weights |= _norm(model, f"{side}/layer_norm", f"{side}_norm", width)
     positions = [
-        _positions(variables, f"{side}/position_encodings/encodings", width, max_positions)
+        _positions(model, f"{side}/position_encodings/encodings", width, max_positions)
         for side in ("encoder", "decoder")
     ]
     shortest = min(map(len, positions))
-    refuse_unread(model.path, variables)
+    refuse_unread(model)
     weights[POSITIONS], weights[TARGET_POSITIONS] = (table[:shortest] for table in positions)
     return Imported(architecture=architecture, weights=share_equal(weights))
 
 
-def _norm(variables: Variables, theirs: str, ours: str, width: int) -> dict[str, Floats]:
+def _norm(model: BinaryModel, theirs: str, ours: str, width: int) -> dict[str, Floats]:
     """A layer normalisation."""
-    scale = variables.floats(f"{theirs}/gamma", width)
-    if f"{theirs}/beta" not in variables:
+    scale = model.floats(f"{theirs}/gamma", width)
+    if f"{theirs}/beta" not in model:
         raise FormatError(
             f"{theirs} has no beta: it is normalised by its root mean square (RMSNorm), which our "
             "Transformer has no place for"
         )
-    return {f"{ours}.weight": scale, f"{ours}.bias": variables.floats(f"{theirs}/beta", width)}
+    return {f"{ours}.weight": scale, f"{ours}.bias": model.floats(f"{theirs}/beta", width)}
 
 
-def _bias(variables: Variables, name: str, size: int) -> Floats:
+def _bias(model: BinaryModel, name: str, size: int) -> Floats:
     """The bias of a linear layer; of one without, zeros."""
-    if f"{name}/bias" not in variables:
+    if f"{name}/bias" not in model:
         return np.zeros(size, np.float32)
-    return variables.floats(f"{name}/bias", size)
+    return model.floats(f"{name}/bias", size)
 
 
-def _read_side(model: BinaryModel, variables: Variables, side: str, width: int) -> _Side:
+def _read_side(model: BinaryModel, side: str, width: int) -> _Side:
     def told(name: str, default: float) -> float:
         """A setting of this side; in older revisions, of both."""
-        common = variables.number(name, default)
-        return variables.number(f"{side}/{name}", common)
+        common = model.number(name, default)
+        return model.number(f"{side}/{name}", common)
 
-    layers = variables.count(f"{side}/layer")
+    layers = model.count(f"{side}/layer")
     if not layers:
         raise FormatError(f"{model.path} has no layers of {side}")
     heads = int(told("num_heads", NUM_HEADS[model.spec]))
@@ -181,24 +176,24 @@ def _read_side(model: BinaryModel, variables: Variables, side: str, width: int) 
         heads=heads,
         norm="pre" if told("pre_norm", 1) else "post",
         activation=activation,
-        scale=_scale(variables, side, width),
+        scale=_scale(model, side, width),
     )
 
 
-def _scale(variables: Variables, side: str, width: int) -> float:
+def _scale(model: BinaryModel, side: str, width: int) -> float:
     """What embeddings are multiplied by: a truth value stands for the root of the width, or for 1."""
     name = f"{side}/scale_embeddings"
-    if name not in variables:
+    if name not in model:
         name = f"{side}/embeddings/multiply_by_sqrt_depth"
-    scale = variables.number(name, 1)
-    if name not in variables or variables.is_flag(name):
+    scale = model.number(name, 1)
+    if name not in model or model.is_flag(name):
         return math.sqrt(width) if scale else 1.0
     return math.sqrt(width) if math.isclose(scale, math.sqrt(width), rel_tol=1e-5) else scale
 
 
-def _positions(variables: Variables, name: str, width: int, max_positions: int) -> Floats:
-    if name in variables:
-        return variables.floats(name, None, width)[:max_positions]
+def _positions(model: BinaryModel, name: str, width: int, max_positions: int) -> Floats:
+    if name in model:
+        return model.floats(name, None, width)[:max_positions]
     if width % 2 or width < 4:
         raise FormatError(
             f"positions are not in the model, and it is {width} wide: give an even width from 4 on"
@@ -206,13 +201,13 @@ def _positions(variables: Variables, name: str, width: int, max_positions: int) 
     return even_sinusoids(max_positions, width, first=1)
 
 
-def _alignment_head(variables: Variables, decoder: _Side) -> AlignmentHead | None:
+def _alignment_head(model: BinaryModel, decoder: _Side) -> AlignmentHead | None:
     """The head that CTranslate2 aligns by, the first where it takes the mean of some.
 
     None where that is the mean of all heads of the last layer.
     """
     layer, heads = (
-        int(variables.number(f"decoder/alignment_{name}", variables.number(f"alignment_{name}", default)))
+        int(model.number(f"decoder/alignment_{name}", model.number(f"alignment_{name}", default)))
         for name, default in (("layer", -1), ("heads", 1))
     )
     if layer < 0:
@@ -255,7 +250,7 @@ FOREIGN = (
 """What a variable's name holds, and what that means."""
 
 
-def refuse_foreign(path: Path, variables: Variables, *, heads: int, width: int) -> None:
+def refuse_foreign(model: BinaryModel, *, heads: int, width: int) -> None:
     """Raises FormatError for what is known and has no place, unless it says that there is none of it."""
     neutral = {
         "alibi": (0,),
@@ -266,19 +261,19 @@ def refuse_foreign(path: Path, variables: Variables, *, heads: int, width: int) 
         "multi_query_attention": (0,),
         "head_dim": (width // heads,),
     }
-    for name in variables.unread():
+    for name in model.unread():
         meaning = next((meaning for part, meaning in FOREIGN if part in name), "")
         last = name.rsplit("/", 1)[-1]
-        if meaning and not (last in neutral and variables.number(name, 0) in neutral[last]):
-            raise FormatError(f"{path} has {meaning} ({name}); such models can't be exported")
+        if meaning and not (last in neutral and model.number(name, 0) in neutral[last]):
+            raise FormatError(f"{model.path} has {meaning} ({name}); such models can't be exported")
 
 
-def refuse_unread(path: Path, variables: Variables) -> None:
+def refuse_unread(model: BinaryModel) -> None:
     """Raises FormatError for what nobody has read."""
     # How several embeddings are merged, of which there is one.
-    unread = [name for name in variables.unread() if not name.endswith("embeddings_merge")]
+    unread = [name for name in model.unread() if not name.endswith("embeddings_merge")]
     if unread:
         raise FormatError(
-            f"{path} has {unread[0]}, which is none of a Transformer's variables that are known; such models "
-            "can't be exported"
+            f"{model.path} has {unread[0]}, which is none of a Transformer's variables that are known; such "
+            "models can't be exported"
         )

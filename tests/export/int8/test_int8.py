@@ -1,4 +1,4 @@
-"""Int8 graphs: small, near, and safe where there is nothing to scale."""
+"""Int8 graphs: small, near, safe where there is nothing to scale; what is bounded, and what shares a step."""
 
 from pathlib import Path
 
@@ -12,7 +12,10 @@ from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, make_graphs, o
 
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
+from dragoman_export.graphs.rewrites import find_output_product
+from dragoman_export.int8.calibration import shared_step
 from dragoman_export.int8.graph import Int8Graph, quantize_weight
+from dragoman_export.int8.quantize import bounded_states
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.decoding.members import as_one
 from dragoman_training.models import LuongConfig, Transformer
@@ -134,3 +137,43 @@ def test_int8_search_starts_from_a_state_of_zeros(checkpoint: Checkpoint, graphs
         context, ids, np.array([[0], [1]]), np.zeros((2, 1), np.float32), forced_SK=ids
     )
     assert np.isfinite(outputs["top_score"]).all()
+
+
+@pytest.mark.parametrize(
+    ("family", "expected"),
+    [
+        ("luong", {"state.feed", "state.hidden0", "state.hidden1"}),
+        # Its cell ends in a sum of two products, which counts as free.
+        ("bahdanau-gru", set()),
+        ("plain", {"state.hidden0"}),
+        ("transformer", set()),
+        ("lm", {"state.hidden0", "state.past"}),
+    ],
+)
+def test_hidden_states_of_families(family: str, expected: set[str], tokenizer: Tokenizer) -> None:
+    model = make_checkpoint(CONFIGS[family], tokenizer, tokenizer).model
+    graphs = make_graphs(model, ["fp32"])["fp32"]
+    assert bounded_states(graphs.encoder.graph, graphs.decoder_step.graph) == expected
+
+
+@pytest.mark.parametrize("num_members", [1, pytest.param(3, marks=pytest.mark.long)])
+def test_what_an_ensemble_scales_down_is_rounded_by_rows(num_members: int, tokenizer: Tokenizer) -> None:
+    members = [make_checkpoint(CONFIGS["luong"], tokenizer, tokenizer) for _ in range(num_members)]
+    step = make_graphs(as_one(members), ["int8"])["int8"].decoder_step.graph
+    assert (find_output_product(step).row_step is not None) is (num_members > 1)
+
+
+NORMAL = np.random.default_rng(1).normal(size=(40, 64)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        NORMAL * np.where(np.arange(40) == 7, 100, 1)[:, None].astype(np.float32),
+        NORMAL * 10.0 ** np.linspace(-3, 3, 40)[:, None].astype(np.float32),
+        np.zeros((40, 64), np.float32),
+    ],
+    ids=["one is far larger", "of all sizes", "nothing"],
+)
+def test_rows_keep_steps_of_their_own_where_a_common_one_would_lose_much(rows: np.ndarray) -> None:
+    assert shared_step(rows) is None

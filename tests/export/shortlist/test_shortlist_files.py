@@ -1,4 +1,4 @@
-"""Shortlists of models whose corpus is not here: of parallel text, Marian's lexicon or CTranslate2's vmap."""
+"""Shortlists are learnt of text, or read of files: parallel text, Marian's lexicon or CTranslate2's vmap."""
 
 import gzip
 from collections.abc import Callable
@@ -15,8 +15,11 @@ from dragoman_export.get.cli import get
 from dragoman_export.importers.argos import load_ctranslate2
 from dragoman_export.importers.hf import load_checkpoint
 from dragoman_export.model import Subject
+from dragoman_export.shortlist.builder import learn_shortlist
 from dragoman_export.shortlist.lexicon import LexiconError, read_lexicon
 from dragoman_export.shortlist.options import ShortlistOptions
+from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.data.corpus import Corpus
 
 LEXICON = """\
 k a 0.9
@@ -206,3 +209,12 @@ def test_a_lexicon_of_another_vocabulary_is_refused_and_nothing_written(tmp_path
     assert code == 1
     assert "is of another vocabulary than the model" in output
     assert not folder.exists()
+
+
+def test_pairs_of_which_normalization_leaves_nothing_teach_nothing(luong: Checkpoint) -> None:
+    lines: list[str] = []
+    nothing = "\u200b"
+    corpus = Corpus(["a b", nothing, "c d", "e"], ["a b", "c", nothing, "e"])
+    tokenizers = luong.source_tokenizer, luong.target_tokenizer
+    learn_shortlist(corpus, *tokenizers, ShortlistOptions(), lines.append, max_tokens=60, max_pairs=4)
+    assert lines[0] == "shortlist: learning from 2 sentence pairs"

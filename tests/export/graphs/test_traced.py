@@ -1,9 +1,10 @@
-"""The search by blocks finds what a search of everything finds."""
+"""Traced search by blocks finds what a search of everything finds, and exponentials add up to a softmax."""
 
 import pytest
 import torch
 
 from dragoman_export.graphs.encoder_and_step import best_continuations
+from dragoman_export.graphs.traced_attention import exponentials
 
 
 @pytest.mark.parametrize("beam", [1, 4, 8])
@@ -37,3 +38,22 @@ def test_of_a_row_that_is_not_in_use_nothing_is_found() -> None:
     expected_score, expected_place = token_score_RV[::8].topk(16, dim=1)
     assert torch.equal(score, expected_score)
     assert torch.equal(place, expected_place)
+
+
+MASKED = -1e4
+SCORES = torch.tensor([[2.0, -1.0, MASKED, 0.5, MASKED], [-300.0, 7.0, 6.0, MASKED, MASKED]])
+
+
+def test_their_shares_are_those_of_a_softmax() -> None:
+    powers = exponentials(SCORES, SCORES == MASKED)
+
+    torch.testing.assert_close(powers / powers.sum(dim=-1, keepdim=True), SCORES.softmax(dim=-1))
+
+
+def test_what_is_masked_is_exactly_zero_and_nothing_else_is_below_a_normal_number() -> None:
+    is_masked = SCORES == MASKED
+
+    powers = exponentials(SCORES, is_masked)
+
+    assert (powers[is_masked] == 0).all()
+    assert (powers[~is_masked] >= torch.finfo(torch.float32).tiny).all()
