@@ -10,13 +10,10 @@ new one's; T source positions of the new batch, U steps that a state has grown b
 
 from pathlib import Path
 
-import numpy as np
 import onnx_ir as ir
 from dragoman_bundle.manifest import REGROUP_GRAPH, TensorContract, TensorSpec
-from numpy.typing import NDArray
-from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.builder import OPSET, initializer, make_value
+from dragoman_export.graphs.builder import GraphBuilder
 from dragoman_export.manifest import DTYPES
 
 _TYPES = {name: dtype for dtype, name in DTYPES.items()}
@@ -51,27 +48,21 @@ def make_regroup_graph(contract: TensorContract, precision: str) -> ir.Model:
 
     Outputs are `NAME`, with zeros wherever nothing is taken from. No input and no output may be empty.
     """
-    graph = ir.Graph([], [], nodes=[], opset_imports={"": OPSET}, name=REGROUP_GRAPH)
-    builder = _Builder(graph, precision)
-    graph.outputs.extend(builder.name(spec, builder.memory(spec), "S") for spec in contract.memory)
-    graph.outputs.extend(builder.name(spec, builder.state(spec), "R") for spec in contract.state)
-    graph.inputs.extend(builder.inputs.values())
-    graph.extend(builder.nodes)
-    return ir.Model(graph, ir_version=10)
+    regroup = _Regroup(precision)
+    for spec in contract.memory:
+        regroup.build.output(spec.name, regroup.memory(spec), ["S", *spec.shape[1:]])
+    for spec in contract.state:
+        regroup.build.output(spec.name, regroup.state(spec), ["R", *spec.shape[1:]])
+    return regroup.build.model()
 
 
-class _Builder:
-    """Collects nodes; inputs and constants are made when they are first asked for."""
+class _Regroup:
+    """Adds nodes for one precision's tensors; inputs are made when they are first asked for."""
 
-    def __init__(self, graph: ir.Graph, precision: str) -> None:
-        self._graph = graph
+    def __init__(self, precision: str) -> None:
+        self.build = GraphBuilder(REGROUP_GRAPH, {}, ir.DataType.FLOAT)
         self._precision = precision
-        self._tape = Tape()
-        self.inputs: dict[str, ir.Value] = {}
-
-    @property
-    def nodes(self) -> list[ir.Node]:
-        return list(self._tape.nodes)
+        self._inputs: dict[str, ir.Value] = {}
 
     def memory(self, spec: TensorSpec) -> ir.Value:
         running, joined = self._part("running", spec, "A"), self._part("joined", spec, "B")
@@ -79,7 +70,7 @@ class _Builder:
         if axis is not None:
             running = self._gather(running, "running_position", axis)
             joined = self._gather(joined, "joined_position", axis)
-        both = self._tape.op("Concat", [running, joined], {"axis": 0})
+        both = self.build.op("Concat", [running, joined], axis=0)
         chosen = self._gather(both, "origin", 0)
         return chosen if axis is None else self._keep(chosen, spec, "is_filled", axis)
 
@@ -90,31 +81,25 @@ class _Builder:
         )
         running = self._part("running", spec, "P")
         if spec.growth_axis is None:
-            both = self._tape.op("Concat", [running, self._part("joined", spec, "B")], {"axis": 0})
+            both = self.build.op("Concat", [running, self._part("joined", spec, "B")], axis=0)
             return self._gather(both, "row", 0)
         past = self._gather(self._gather(running, "running_row", 0), "step", spec.growth_axis)
         return self._keep(past, spec, "is_lived", spec.growth_axis)
-
-    def name(self, spec: TensorSpec, value: ir.Value, first: str) -> ir.Value:
-        """The value as the output of the tensor's name."""
-        value.name, value.type = spec.name, ir.TensorType(self._type(spec))
-        value.shape = ir.Shape([first, *spec.shape[1:]])
-        return value
 
     def _keep(self, value: ir.Value, spec: TensorSpec, condition: str, axis: int) -> ir.Value:
         """The value, with zeros where the condition, over its first axis and this one, is false."""
         others = [place for place in range(1, len(spec.shape)) if place != axis]
         keep = self._index(condition)
         if others:
-            keep = self._tape.op("Unsqueeze", [keep, self._constant(np.array(others))])
+            keep = self.build.op("Unsqueeze", [keep, self.build.constant(others)])
         if self._type(spec) == ir.DataType.BOOL:
             # CUDA's Where takes no booleans.
-            return self._tape.op("And", [value, keep])
-        zero = self._constant(np.zeros((), self._type(spec).numpy()))
-        return self._tape.op("Where", [keep, value, zero])
+            return self.build.op("And", [value, keep])
+        zero = self.build.constant(0, self._type(spec))
+        return self.build.op("Where", [keep, value, zero], dtype=value.dtype)
 
     def _gather(self, value: ir.Value, index: str, axis: int) -> ir.Value:
-        return self._tape.op("Gather", [value, self._index(index)], {"axis": axis})
+        return self.build.op("Gather", [value, self._index(index)], axis=axis)
 
     def _part(self, part: str, spec: TensorSpec, first: str) -> ir.Value:
         """The tensor of the running batch or of those who join; its sizes are the part's own."""
@@ -125,13 +110,9 @@ class _Builder:
         return self._input(name, *_INDICES[name])
 
     def _input(self, name: str, dtype: ir.DataType, shape: list[str | int]) -> ir.Value:
-        if name not in self.inputs:
-            self.inputs[name] = make_value(name, shape, dtype)
-        return self.inputs[name]
-
-    def _constant(self, array: NDArray[np.generic]) -> ir.Value:
-        name = f"{array.dtype}_" + "_".join(map(str, array.flatten()))
-        return initializer(self._graph, name, array)
+        if name not in self._inputs:
+            self._inputs[name] = self.build.input(name, shape, dtype)
+        return self._inputs[name]
 
     def _type(self, spec: TensorSpec) -> ir.DataType:
         return _TYPES[spec.dtype[self._precision]]
