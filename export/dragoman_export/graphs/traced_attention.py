@@ -101,7 +101,10 @@ def product(rows_SQX: Tensor, columns_SXY: Tensor, *, width: int | None = None) 
 
 
 class PastAttentionGraph(AttentionGraph):
-    """Does what PastAttention does, with sums in a fixed order."""
+    """Does what PastAttention does, with sums in a fixed order, for a Transformer in an ensemble.
+
+    The graph of one alone is written (`attention.Past`).
+    """
 
     def past(self, query_RHQA: Tensor, keys_RHNA: Tensor, values_RHNA: Tensor, mask_RN: Tensor) -> Tensor:
         """The context of rows whose last positions count, each its own number of them: [R, H, Q, A]."""
@@ -129,7 +132,11 @@ def at_places(values_XNA: Tensor, place_XN: Tensor) -> Tensor:
 
 
 class ContinuingAttentionGraph(ContinuingAttention):
-    """Does what the given attention does, with sums in a fixed order."""
+    """Does what the given attention does, with sums in a fixed order.
+
+    What a row sees of its text's beginning and what it sees of its own past are summed by products of their
+    own, and the two sums are added. All are held against the largest score of both, the same in any order.
+    """
 
     def __init__(self, attention: ContinuingAttention) -> None:
         # It has the parameters of the given one, and makes none.
@@ -161,7 +168,12 @@ def _sums(powers_XQP: Tensor) -> Tensor:
 
 
 class PredictedWindowGraph(PredictedWindow):
-    """Does what the given window does, row by row."""
+    """Does what the given window does, row by row, in products that keep the names of their weights.
+
+    An int8 graph knows by these names what has to stay in fp32. A product of rows [R, H] is one node that
+    reads its weight as it is stored; of rows [S, Q, H], the exporter would store a transposed copy under a
+    name that says nothing.
+    """
 
     def __init__(self, window: PredictedWindow) -> None:
         # As any window: it has the parameters of the given one, and makes none.
