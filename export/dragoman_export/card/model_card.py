@@ -54,6 +54,7 @@ def write_card(
     """The card of a bundle that has just been exported, its graphs checked on that text."""
     card = subject.card
     decoding = manifest.decoding
+    checked = f"sentences of {check_text.origin}" if check_text else "random tokens, drawn as it says them"
     out = f"models/{manifest.key}"
     export = f"--out {out} --precisions {','.join(manifest.precisions)}"
     description = card.description or "What it is good for was not written down in its recipe."
@@ -104,7 +105,7 @@ def write_card(
 ## Parity with the reference
 
 Before the bundle was written, its graphs and their reference, {subject.model.reference_name}, were
-stepped along the model's own outputs for {_sentences(check_text)}.
+stepped along the model's own outputs for {checked}.
 What is lost is the Kullback-Leibler divergence of what the graphs say of the next token from what the
 reference says, in nats a token; the reference itself loses some by rounding as int8 does; and the entropy is
 how unsure it is of that token. An error is a difference of its log-probability.
@@ -157,12 +158,6 @@ def _purpose(manifest: Manifest, subject: Subject) -> str:
             f"Translates from each of these {len(manifest.languages)} languages to each other: {languages}."
         )
     return f"Translates {manifest.source_language} to {manifest.target_language}."
-
-
-def _sentences(check_text: CheckText | None) -> str:
-    if check_text is None:
-        return "random tokens, drawn as it says them"
-    return f"sentences of {check_text.origin}"
 
 
 def _vocabulary(manifest: Manifest, subject: Subject) -> str:

@@ -346,14 +346,6 @@ class _Step(_Side):
         return self._build.op("Slice", [values_SHXX, *bounds], shape)
 
 
-def _gelu(build: GraphBuilder, x: ir.Value) -> ir.Value:
-    return build.op("Gelu", [x], x.shape, approximate="none")
-
-
-def _gelu_tanh(build: GraphBuilder, x: ir.Value) -> ir.Value:
-    return build.op("Gelu", [x], x.shape, approximate="tanh")
-
-
 def _swish(build: GraphBuilder, x: ir.Value, slope: float = 1.0) -> ir.Value:
     """x · σ(slope · x)."""
     sloped = x if slope == 1 else build.op("Mul", [x, build.number(slope)], x.shape)
@@ -362,8 +354,8 @@ def _swish(build: GraphBuilder, x: ir.Value, slope: float = 1.0) -> ir.Value:
 
 ACTIVATIONS: dict[Activation, Callable[[GraphBuilder, ir.Value], ir.Value]] = {
     "relu": lambda build, x: build.op("Relu", [x], x.shape),
-    "gelu": _gelu,
-    "gelu-tanh": _gelu_tanh,
+    "gelu": lambda build, x: build.op("Gelu", [x], x.shape, approximate="none"),
+    "gelu-tanh": lambda build, x: build.op("Gelu", [x], x.shape, approximate="tanh"),
     "gelu-sigmoid": lambda build, x: _swish(build, x, 1.702),
     "swish": _swish,
 }

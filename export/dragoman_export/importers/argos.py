@@ -114,17 +114,15 @@ def _read(folder: Path, name: str, source_language: str | None, target_language:
             f"{folder} begins every translation with {metadata['target_prefix']!r} (target_prefix); such "
             "models can't be exported"
         )
-    languages = {}
-    for side, requested, key in (
-        ("source", source_language, "from_code"),
-        ("target", target_language, "to_code"),
-    ):
+    given = {"from_code": ("source", source_language), "to_code": ("target", target_language)}
+    pair = []
+    for key, (side, requested) in given.items():
         language = requested or metadata.get(key)
         if not isinstance(language, str) or not language:
             raise FormatError(
                 f"{folder / METADATA_FILE} has no {key}; give the {side} language with --{side}-language"
             )
-        languages[side] = language
+        pair.append(language)
     version = metadata.get("package_version")
     tokenizer = find_tokenizer(folder, "source")
     if tokenizer is None:
@@ -140,7 +138,7 @@ def _read(folder: Path, name: str, source_language: str | None, target_language:
             program="CTranslate2",
             differences=DIFFERENCES,
         ),
-        (languages["source"], languages["target"]),
+        (pair[0], pair[1]),
         (tokenizer, tokenizer),
         beam_size=BEAM_SIZE,
         length_penalty=LENGTH_PENALTY,

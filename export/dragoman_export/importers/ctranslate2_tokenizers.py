@@ -39,24 +39,15 @@ def read_settings(folder: Path, model: BinaryModel) -> Settings:
     """Those of config.json from binary version 6 on, or of the model. Raises FormatError."""
     table = read_object(folder / CONFIG_FILE, is_needed=model.version >= 6)
     if model.version < 6:
-        flags = {
-            name: bool(model.number(name, default))
-            for name, default in (
-                ("with_source_bos", 0),
-                ("with_source_eos", 0),
-                ("with_target_bos", 1),
-                ("user_decoder_start_tokens", 0),
-            )
-        }
         bos, eos = model.text("bos_token", "<s>"), model.text("eos_token", "</s>")
-        start = bos if flags["with_target_bos"] else eos
+        start = bos if model.number("with_target_bos", 1) else eos
         table |= {
             "unk_token": model.text("unk_token", "<unk>"),
             "bos_token": bos,
             "eos_token": eos,
-            "add_source_bos": flags["with_source_bos"],
-            "add_source_eos": flags["with_source_eos"],
-            "decoder_start_token": None if flags["user_decoder_start_tokens"] else start,
+            "add_source_bos": bool(model.number("with_source_bos", 0)),
+            "add_source_eos": bool(model.number("with_source_eos", 0)),
+            "decoder_start_token": None if model.number("user_decoder_start_tokens", 0) else start,
         }
     if table.get("multi_query_attention"):
         raise FormatError(f"{folder} has multi-query attention, which our Transformer has no place for")

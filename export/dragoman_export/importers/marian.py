@@ -78,14 +78,14 @@ def find_files(path: Path, source: Path | None, target: Path | None) -> Files:
     )
 
 
-def _model_files(folder: Path) -> list[Path]:
-    found = [each for pattern in _MODELS for each in sorted(folder.glob(pattern))]
-    return [each for each in found if not _NO_MODEL.search(each.name)]
-
-
 def _find_model(folder: Path, decoder: Mapping[str, Any]) -> Path:
     named = [folder / Path(str(name)).name for name in decoder.get("models") or ()]
-    found = named or _model_files(folder)
+    found = named or [
+        each
+        for pattern in _MODELS
+        for each in sorted(folder.glob(pattern))
+        if not _NO_MODEL.search(each.name)
+    ]
     if len(found) != 1:
         names = ", ".join(each.name for each in found)
         kind = (

@@ -86,8 +86,6 @@ def find_steps(graphs: Graphs, words: OwnWords, open_stepper: Callable[[Path], O
 
 def with_known_steps(graphs: Graphs, steps: Steps, known: Mapping[str, float]) -> Steps:
     """The steps, but where those of rows are known by the name of the weight that they are multiplied by."""
-    if not known:
-        return steps
     return Steps(
         {**steps.encoder, **_known_steps(graphs.encoder, known)},
         {**steps.decoder_step, **_known_steps(graphs.decoder_step, known)},
