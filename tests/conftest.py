@@ -14,31 +14,17 @@ from tests.once import kept_folder, once, shared_folder
 # One thread: small matrices gain nothing from more, and the numbers do not depend on how many there are.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Where much else runs, an example takes as long as it takes.
-settings.register_profile("dragoman", deadline=None)
-settings.load_profile("dragoman")
+settings.register_profile("some", deadline=None, max_examples=30)
+settings.register_profile("many", deadline=None, max_examples=200)
 # Where the tests run in the background, Ctrl-C is ignored by them and all they start, unless told otherwise.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 WORDS = {
-    "ein": "a",
-    "der": "the",
-    "mann": "man",
-    "hund": "dog",
-    "vogel": "bird",
-    "fisch": "fish",
-    "alter": "old",
-    "junger": "young",
-    "roter": "red",
-    "kleiner": "small",
-    "sieht": "sees",
-    "ruft": "calls",
-    "sucht": "seeks",
-    "findet": "finds",
-    "heute": "today",
-    "morgen": "tomorrow",
-    "nie": "never",
+    "ein": "a", "der": "the", "mann": "man", "hund": "dog", "vogel": "bird", "fisch": "fish",
+    "alter": "old", "junger": "young", "roter": "red", "kleiner": "small", "sieht": "sees", "ruft": "calls",
+    "sucht": "seeks", "findet": "finds", "heute": "today", "morgen": "tomorrow", "nie": "never",
     "oft": "often",
-}
+}  # fmt: skip
 
 
 def toy_pairs(count: int, seed: int) -> list[tuple[str, str]]:
@@ -60,6 +46,15 @@ def toy_pairs(count: int, seed: int) -> list[tuple[str, str]]:
     return pairs
 
 
+def is_for_long(config: pytest.Config) -> bool:
+    """Whether it is `make test-long`, which tries properties with many examples."""
+    return bool(config.option.markexpr == "long")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("many" if is_for_long(config) else "some")
+
+
 def pytest_runtest_teardown() -> None:
     """A command that a test runs in its own process sets threads for all that come after."""
     if torch := sys.modules.get("torch"):
@@ -75,6 +70,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     else:
         group = place.parts[0] if place.parts[0] == "benchmarks" else str(place)
     item.add_marker(pytest.mark.xdist_group(group))
+    if is_for_long(item.config) and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+        item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session")

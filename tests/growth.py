@@ -4,7 +4,7 @@ import gc
 import time
 from collections.abc import Callable
 
-MIN_SECONDS = 0.05
+MIN_SECONDS = 0.02
 """Less is too little to be timed."""
 MAX_RATIO = 2.6
 """Twice the work may take this many times as long; what takes the square of it takes four times."""

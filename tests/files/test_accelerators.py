@@ -5,7 +5,7 @@ import re
 
 import polib
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.files.documents import xliff
 
@@ -29,7 +29,6 @@ def of_catalogue(text: str, translation: str) -> tuple[list[str], str]:
     return texts, polib.pofile(written)[0].msgstr
 
 
-@settings(max_examples=150)
 @given(
     words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4),
     place=st.integers(0, 30),

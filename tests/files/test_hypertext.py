@@ -52,7 +52,7 @@ OTHERS = ("href", "src", "class", "style", "data-title", "name", "id", "content"
 NAMES = ("a", "b", "span", "p", "h1", "img", "input", "td", "button", "meta")
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chance=st.randoms(use_true_random=False))
 def test_attributes_that_people_read_are_translated(translate, chance):
     """Wherever their tag stands, as lxml reads the page."""

@@ -206,7 +206,6 @@ def test_interactive_ones_that_bulk_of_their_lane_pads_are_let_in() -> None:
     assert max(rush.longest_wait.values()) < 300
 
 
-@settings(max_examples=30)
 @given(
     kinds=st.lists(kinds, min_size=1, max_size=6, unique_by=lambda crowd: (crowd.priority, crowd.beam_size)),
     max_rows=st.integers(5, 24),

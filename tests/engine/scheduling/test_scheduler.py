@@ -4,7 +4,7 @@ import weakref
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_server.engine.limits import EngineLimits
@@ -398,7 +398,6 @@ arrivals = st.builds(
 )
 
 
-@settings(max_examples=150)
 @given(
     workload=st.lists(arrivals, max_size=60),
     max_rows=st.integers(5, 24),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from unittest.mock import patch
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.house import House, sentence
 
@@ -59,7 +59,6 @@ arrivals = st.builds(
 )
 
 
-@settings(max_examples=150)
 @given(
     workload=st.lists(arrivals, max_size=12),
     max_rows=st.integers(2, 8),

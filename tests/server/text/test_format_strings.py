@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.text.answering import ANSWERS, Answer, shipped, translated
 
@@ -46,7 +46,6 @@ def texts(draw: st.DrawFn, *kinds: st.SearchStrategy[str]) -> tuple[str, list[st
 
 
 @ANSWERING
-@settings(max_examples=60)
 @given(drawn=texts(PRINTF))
 def test_directives_of_printf_come_out_once_each_and_together(
     answer: Answer, drawn: tuple[str, list[str]]
@@ -60,7 +59,6 @@ def test_directives_of_printf_come_out_once_each_and_together(
 
 
 @ANSWERING
-@settings(max_examples=60)
 @given(drawn=texts(PYTHON))
 def test_a_translation_takes_the_values_that_its_text_takes(
     answer: Answer, drawn: tuple[str, list[str]]
@@ -73,7 +71,6 @@ def test_a_translation_takes_the_values_that_its_text_takes(
 
 @ANSWERING
 @pytest.mark.parametrize("options", [OPTIONS, HTML], ids=["plain", "html"])
-@settings(max_examples=60)
 @given(drawn=texts(*OTHERS))
 def test_those_of_others_do(
     answer: Answer, options: TranslationOptions, drawn: tuple[str, list[str]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from dragoman_bundle import Bundle
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 from lxml.html.defs import empty_tags, font_style_tags, link_attrs, phrase_tags
@@ -65,7 +65,6 @@ def tagged(chance: random.Random, depth: int = 0) -> str:
 
 
 @ANSWERING
-@settings(max_examples=40)
 @given(chance=st.randoms(use_true_random=False))
 def test_what_held_a_word_holds_one(answer: Answer, chance: random.Random) -> None:
     text = f"Das {tagged(chance)} ist {tagged(chance)}."
@@ -130,7 +129,6 @@ def test_none_of_gnomes_elements_is_emptied_by_the_shipped_model() -> None:
 
 
 @ANSWERING
-@settings(max_examples=40)
 @given(
     places=st.lists(
         st.sampled_from(["<x id='{}'/>", '<x id="{}"></x>', "<ph id='{}'/>"]), min_size=1, max_size=4
@@ -207,7 +205,6 @@ def capitals(shown: str) -> str:
     return shown.upper()
 
 
-@settings(max_examples=40)
 @given(chance=st.randoms(use_true_random=False))
 def test_what_attributes_say_is_translated_and_nothing_else_of_them(chance: random.Random) -> None:
     """Among attributes that lxml knows as links, and others."""

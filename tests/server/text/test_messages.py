@@ -11,7 +11,7 @@ import pytest
 from babel import Locale
 from dragoman_bundle import Bundle
 from fluent.syntax import FluentParser, ast
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from icu4py.messageformat import MessageFormat
 from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shipped, translated
@@ -74,7 +74,6 @@ def put_in(text: str) -> Counter[str]:
 
 
 @FORMATS
-@settings(max_examples=60)
 @given(message=MESSAGES)
 def test_what_a_model_copies_is_shown_as_before(options: TranslationOptions, message: str) -> None:
     given = html.escape(message, quote=False) if options is HTML else message
@@ -85,7 +84,6 @@ def test_what_a_model_copies_is_shown_as_before(options: TranslationOptions, mes
 
 
 @ANSWERING
-@settings(max_examples=25)
 @given(message=MESSAGES)
 def test_whatever_a_model_answers_a_message_shows_the_same_values(answer: Answer, message: str) -> None:
     found = translated(message, between("en", "de"), OPTIONS, answer)

@@ -8,7 +8,7 @@ from math import exp
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.training.alignment.brute_force import NULL, NUM_TARGET, PAIRS, Alignment, Expectation, bitext_of
 
@@ -229,7 +229,6 @@ def assert_never_falls(values: list[float]) -> None:
         assert after >= before - 1e-9 * abs(before) - 1e-12
 
 
-@settings(max_examples=40)
 @given(corpora)
 def test_likelihood_never_falls(bitext: Bitext) -> None:
     direction = Direction.of(bitext)

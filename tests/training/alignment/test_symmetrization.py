@@ -1,7 +1,7 @@
 """Symmetrised alignments against the papers' definitions on sets of links."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_training.alignment.links import METHODS, Method, symmetrize
@@ -61,7 +61,6 @@ def links_of(matrix: np.ndarray) -> Links:
     return set(zip(*(axis.tolist() for axis in matrix.nonzero()), strict=True))
 
 
-@settings(max_examples=150)
 @given(matrices)
 def test_every_method_is_its_definition(both: tuple[np.ndarray, np.ndarray]) -> None:
     forward, backward = both
