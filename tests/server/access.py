@@ -19,6 +19,11 @@ class Certified:
     tls_key: Path
 
     @property
+    def files(self) -> dict[str, Path]:
+        """As the server's configuration names them."""
+        return {"tls_certificate": self.tls_certificate, "tls_key": self.tls_key}
+
+    @property
     def roots(self) -> grpc.ChannelCredentials:
         return grpc.ssl_channel_credentials(self.authority.cert_pem.bytes())
 

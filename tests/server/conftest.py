@@ -44,6 +44,12 @@ class RunningServer:
             if sample.name == name and labels.items() <= sample.labels.items()
         )
 
+    async def until(self, name: str, least: float = 1, **labels: str) -> None:
+        """Until a metric is as large, which must be within a minute."""
+        async with asyncio.timeout(60):
+            while self.metric(name, **labels) < least:
+                await asyncio.sleep(0.01)
+
     async def calls_are_counted(self) -> None:
         """Until every call has ended in the metrics: a refusal reaches its caller before them."""
         while self.metric("grpc_server_started_total") != self.metric("grpc_server_handled_total"):
@@ -130,7 +136,7 @@ def start_process() -> Iterator[StartProcess]:
     started: list[ServerProcess] = []
 
     def start(*arguments: str, environment: Mapping[str, str] | None = None) -> ServerProcess:
-        started.append(ServerProcess(*arguments, environment=environment or {}))
+        started.append(ServerProcess(*arguments, environment=environment))
         return started[-1]
 
     yield start

@@ -4,29 +4,23 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+COMMAND = [sys.executable, "-m", "dragoman_server"]
 
 
 class ServerProcess:
     """`python -m dragoman_server` as a user starts it."""
 
-    def __init__(self, *arguments: str, environment: Mapping[str, str]) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "dragoman_server",
-            "--device",
-            "cpu",
-            "--metrics-port",
-            "0",
-            *arguments,
-        ]
+    def __init__(
+        self, *arguments: str, command: Sequence[str] = COMMAND, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.process = subprocess.Popen(
-            command,
+            [*command, "--device", "cpu", "--metrics-port", "0", *arguments],
             stderr=subprocess.PIPE,
             text=True,
             # gRPC's own lines are no JSON.
-            env={**os.environ, "GRPC_VERBOSITY": "NONE", **environment},
+            env={**os.environ, "GRPC_VERBOSITY": "NONE", **(environment or {})},
         )
         self.log: list[dict[str, object]] = []
 

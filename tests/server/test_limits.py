@@ -10,6 +10,7 @@ import click
 import grpc
 import pytest
 from click.testing import CliRunner
+from tests.server.calls import GERMAN, failure
 from tests.server.conftest import StartServer
 
 from dragoman.v1 import translation_pb2 as pb
@@ -17,8 +18,6 @@ from dragoman_server.cli import serve
 from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
 from dragoman_server.options import Option, options
 from dragoman_server.service.caller_limits import NAMES
-
-GERMAN = {"source_language": "de", "target_language": "en"}
 
 TIGHT = RequestLimits(
     max_texts=2,
@@ -133,9 +132,8 @@ async def test_what_is_beyond_a_limit_of_a_request_is_refused_with_the_limit_and
     running = await start_server(limits=TIGHT, engine=EngineConfig(device="cpu", threads=1))
     cases: Mapping[str, tuple[pb.TranslateRequest, str]] = REFUSED
     for name, (beyond, words) in cases.items():
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await running.stub.Translate(beyond)
-        assert words in str(caught.value.details()), name
+        error = await failure(running.stub.Translate(beyond))
+        assert words in str(error.details()), name
         own = grpc.StatusCode.RESOURCE_EXHAUSTED if name == "max_message_bytes" else None
-        assert caught.value.code() is (own or grpc.StatusCode.INVALID_ARGUMENT), name
+        assert error.code() is (own or grpc.StatusCode.INVALID_ARGUMENT), name
     assert (await running.stub.Translate(request())).translations[0].text == "Ja."

@@ -18,11 +18,11 @@ from urllib.request import urlopen
 
 import grpc
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from dragoman_bundle import Bundle
 from google.rpc.error_details_pb2 import RetryInfo
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_status.rpc_status import from_call
+from tests.server.calls import GERMAN, detail, failure
 from tests.server.conftest import RunningServer, StartProcess, StartServer, free_port
 from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.late_file import HANGING, hang, make_late
@@ -43,12 +43,6 @@ from dragoman_server.server import EngineEndedError, PortError, Server, serve
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
-GERMAN = {"source_language": "de", "target_language": "en"}
-
-
-def is_told_when_to_retry(error: grpc.aio.AioRpcError) -> bool:
-    status = from_call(error)
-    return status is not None and any(detail.Is(RetryInfo.DESCRIPTOR) for detail in status.details)
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -108,24 +102,22 @@ def test_a_second_signal_ends_at_once(start_process: StartProcess, slow_models: 
         assert server.end()[0] == -signal.SIGINT
 
 
-def test_the_log_says_where_each_graph_runs_and_in_which_precision(
-    start_process: StartProcess, models: Path
+async def test_the_log_says_where_each_graph_runs_and_in_which_precision(
+    start_server: StartServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    event = start_process("--models", str(models), "--port", "0").wait_for("model ready")
-    assert event["model"] == "de-en/1"
-    assert event["precision"] == "fp32"
+    await start_server()
+    (event,) = [vars(record) for record in caplog.records if record.message == "model ready"]
+    assert (event["model"], event["precision"]) == ("de-en/1", "fp32")
     assert event["providers"] == dict.fromkeys(("encoder", "decoder_step"), "CPUExecutionProvider")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 is there on Linux alone")
-def test_the_metrics_can_have_an_address_of_their_own(start_process: StartProcess, models: Path) -> None:
-    metrics_port = free_port()
-    ports = "--port", "0", "--metrics-port", str(metrics_port)
-    start_process("--models", str(models), *ports, "--metrics-host", "127.0.0.2").wait_for("ready")
-    with urlopen(f"http://127.0.0.2:{metrics_port}/metrics") as response:
+async def test_the_metrics_can_have_an_address_of_their_own(start_server: StartServer) -> None:
+    url = (await start_server(metrics_host="127.0.0.2")).metrics_url
+    with urlopen(url.replace("127.0.0.1", "127.0.0.2")) as response:
         assert "dragoman_texts_total" in response.read().decode()
     with pytest.raises(URLError, match="refused"):
-        urlopen(f"http://127.0.0.1:{metrics_port}/metrics")
+        urlopen(url)
 
 
 def test_a_port_in_use_is_told(models: Path) -> None:
@@ -192,14 +184,6 @@ def test_a_gpu_that_is_missing_is_told_before_graphs_for_it(
         open_decoder(bundle, DecoderOptions(device="cuda"))
 
 
-def test_a_corrupted_bundle_is_told_by_file_and_reason(tmp_path: Path) -> None:
-    graph = write_bundle(tmp_path) / "fp32" / "decoder_step.onnx"
-    graph.write_bytes(graph.read_bytes()[:100])
-    ended = run("--models", str(tmp_path), "--port", "0")
-    assert ended.returncode == 1
-    assert f"{graph} has 100 bytes" in ended.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -238,10 +222,9 @@ async def test_calls_are_unavailable_until_the_models_are_loaded(
     async with grpc.aio.insecure_channel(f"localhost:{port}") as channel:
         stub, health = TranslationServiceStub(channel), health_pb2_grpc.HealthStub(channel)
         request = pb.TranslateRequest(texts=["Ja."], **GERMAN)
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await stub.Translate(request, wait_for_ready=True)
-        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
-        assert "loading" in caught.value.details()
+        error = await failure(stub.Translate(request, wait_for_ready=True))
+        assert error.code() is grpc.StatusCode.UNAVAILABLE
+        assert "loading" in error.details()
         assert (await health.Check(health_pb2.HealthCheckRequest())).status == NOT_SERVING
         await asyncio.to_thread(pipe.write_text, "")
         await starting
@@ -281,8 +264,7 @@ async def test_a_drain_waits_until_a_slow_caller_has_its_answer(
         await stub.ListModels(pb.ListModelsRequest())
         answers_pass.clear()
         answering = asyncio.ensure_future(stub.Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN)))
-        while running.metric("dragoman_requests_total", outcome="OK") == 0:
-            await asyncio.sleep(0.01)
+        await running.until("dragoman_requests_total", outcome="OK")
         draining = asyncio.create_task(running.server.drain())
         done, _ = await asyncio.wait({draining}, timeout=1)
         assert not done
@@ -297,8 +279,7 @@ async def test_who_watches_the_health_and_does_not_read_holds_nobody_up(start_se
     # The server gives a caller up that leaves its pings without an answer for 20 seconds.
     async with asyncio.timeout(15), never_reading(running.server.port) as begin:
         begin("/grpc.health.v1.Health/Watch", b"")
-        while running.metric("grpc_server_started_total", grpc_method="Watch") == 0:
-            await asyncio.sleep(0.01)
+        await running.until("grpc_server_started_total", grpc_method="Watch")
         watch = stub.Watch(health_pb2.HealthCheckRequest())
         assert (await watch.read()).status == SERVING
         await running.server.reload()
@@ -313,15 +294,13 @@ async def test_only_so_many_may_watch_the_health(start_server: StartServer, opti
     stub = health_pb2_grpc.HealthStub(running.channel)
     watches = [stub.Watch(health_pb2.HealthCheckRequest()) for _ in range(2)]
     assert [(await watch.read()).status for watch in watches] == [SERVING] * 2
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await stub.Watch(health_pb2.HealthCheckRequest()).read()
-    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    error = await failure(stub.Watch(health_pb2.HealthCheckRequest()).read())
+    assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     named = f"--{option.replace('_', '-')} lets"
-    assert f"watched by 2 calls, as many as its {named}" in caught.value.details()
-    assert is_told_when_to_retry(caught.value)
+    assert f"watched by 2 calls, as many as its {named}" in error.details()
+    assert detail(error, RetryInfo())
     watches[0].cancel()
-    while running.metric("grpc_server_handled_total", grpc_method="Watch", grpc_code="CANCELLED") == 0:
-        await asyncio.sleep(0.01)
+    await running.until("grpc_server_handled_total", grpc_method="Watch", grpc_code="CANCELLED")
     assert (await stub.Watch(health_pb2.HealthCheckRequest()).read()).status == SERVING
 
 
@@ -331,12 +310,10 @@ async def test_calls_whose_answers_nobody_reads_hold_their_places(start_server: 
     async with asyncio.timeout(15), never_reading(running.server.port) as begin:
         for _ in range(2):
             begin("/dragoman.v1.TranslationService/Translate", request.SerializeToString())
-        while running.metric("dragoman_requests_total", outcome="OK") < 2:
-            await asyncio.sleep(0.01)
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await running.stub.Translate(request)
-        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-        assert "--max-calls" in caught.value.details()
+        await running.until("dragoman_requests_total", 2, outcome="OK")
+        error = await failure(running.stub.Translate(request))
+        assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert "--max-calls" in error.details()
     async with asyncio.timeout(15):
         while True:
             with contextlib.suppress(grpc.aio.AioRpcError):
@@ -351,8 +328,7 @@ async def test_an_answer_that_nobody_reads_holds_no_place_for_ever(start_server:
     async with asyncio.timeout(30), never_reading(running.server.port) as begin:
         for _ in range(2):
             begin("/dragoman.v1.TranslationService/ListModels", b"")
-        while running.metric("grpc_server_handled_total", grpc_method="ListModels", grpc_code="OK") < 2:
-            await asyncio.sleep(0.01)
+        await running.until("grpc_server_handled_total", 2, grpc_method="ListModels", grpc_code="OK")
         while running.server._gate.answers.num_inside:
             await asyncio.sleep(0.01)
         assert await running.stub.ListModels(pb.ListModelsRequest())
@@ -367,8 +343,7 @@ async def test_who_watches_the_health_and_does_not_read_holds_no_place_for_ever(
     stub = health_pb2_grpc.HealthStub(running.channel)
     async with asyncio.timeout(30), never_reading(running.server.port) as begin:
         begin("/grpc.health.v1.Health/Watch", b"")
-        while running.metric("grpc_server_handled_total", grpc_method="Watch") == 0:
-            await asyncio.sleep(0.01)
+        await running.until("grpc_server_handled_total", grpc_method="Watch")
         assert (await stub.Watch(health_pb2.HealthCheckRequest()).read()).status == SERVING
 
 
@@ -382,8 +357,7 @@ async def test_however_a_call_ends_no_drain_waits_for_it(
         pb.TranslateRequest(texts=texts, model="none" if ends == "refused" else "de-en")
     )
     if ends == "cancelled":
-        while running.metric("dragoman_running_sentences") == 0:
-            await asyncio.sleep(0.01)
+        await running.until("dragoman_running_sentences")
         call.cancel()
     await asyncio.wait({asyncio.ensure_future(call)})
     async with asyncio.timeout(30):
@@ -411,8 +385,7 @@ async def test_a_caller_whose_machine_is_gone_leaves(
             stream = {"grpc_method": "TranslateStream"}
             assert running.metric("grpc_server_handled_total", **stream) == 0
             passes.clear()
-            while running.metric("grpc_server_handled_total", **stream) == 0:
-                await asyncio.sleep(0.05)
+            await running.until("grpc_server_handled_total", **stream)
             call.cancel()
         passes.set()
 
@@ -433,9 +406,9 @@ async def test_a_server_whose_engine_ended_says_that_it_does_not_serve(
     assert [(await watch.read()).status for watch in watched] == [SERVING, SERVING]
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     monkeypatch.setattr(Scheduler, "expire", break_down)
-    with pytest.raises(grpc.aio.AioRpcError) as raised:
-        await running.stub.Translate(pb.TranslateRequest(texts=["ja"], **GERMAN))
-    assert raised.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert (
+        await failure(running.stub.Translate(pb.TranslateRequest(texts=["ja"], **GERMAN)))
+    ).code() is grpc.StatusCode.UNAVAILABLE
     assert [(await watch.read()).status for watch in watched] == [NOT_SERVING, NOT_SERVING]
     assert running.metric("dragoman_serving") == 0
 
@@ -515,8 +488,7 @@ async def test_a_server_goes_on_while_its_engines_processes_are_replaced(
         assert len(codes) == 40
         for refusal in refusals:
             assert refusal.code() is grpc.StatusCode.UNAVAILABLE
-            status = from_call(refusal)
-            assert any(each.Is(RetryInfo.DESCRIPTOR) for each in status.details)
+            assert detail(refusal, RetryInfo())
         watch = health.Watch(health_pb2.HealthCheckRequest(service="dragoman.v1.model/de-en/1"))
         assert (await watch.read()).status == SERVING
         for pid in processes_of(server):
@@ -538,20 +510,23 @@ async def test_a_server_goes_on_while_its_engines_processes_are_replaced(
     assert not any(Path(f"/proc/{pid}").exists() for pid in stopped)
 
 
-@pytest.mark.parametrize("log_format", ["json", "text"])
-def test_why_it_does_not_start_is_in_the_form_of_the_log(tmp_path: Path, log_format: str) -> None:
+def test_why_it_does_not_start_is_in_the_log(tmp_path: Path) -> None:
     (tmp_path / "de-en" / "1").mkdir(parents=True)
-    ended = run("--models", str(tmp_path), "--port", "0", "--log-format", log_format)
+    ended = run("--models", str(tmp_path), "--port", "0", "--log-format", "json")
     assert ended.returncode == 1
-    if log_format == "json":
-        events = [json.loads(line) for line in ended.stderr.splitlines()]
-        assert events[-1]["message"] == "not serving"
-        reason = events[-1]["reason"]
-    else:
-        reason = ended.stderr
-        assert "Error: " in reason
-    assert "no bundle in" in reason
-    assert "de-en/1" in reason
+    event = json.loads(ended.stderr.splitlines()[-1])
+    assert event["message"] == "not serving"
+    assert "no bundle in" in event["reason"]
+    assert "de-en/1" in event["reason"]
+
+
+def test_why_it_does_not_start_is_an_error_where_the_log_is_text(tmp_path: Path) -> None:
+    graph = write_bundle(tmp_path) / "fp32" / "decoder_step.onnx"
+    graph.write_bytes(graph.read_bytes()[:100])
+    ended = run("--models", str(tmp_path), "--port", "0", "--log-format", "text")
+    assert ended.returncode == 1
+    assert "Error: " in ended.stderr
+    assert f"{graph} has 100 bytes" in ended.stderr
 
 
 def test_a_terminal_is_told_in_text_where_the_page_is(tmp_path: Path) -> None:
@@ -589,9 +564,9 @@ async def test_health_is_told_per_service_and_model(start_server: StartServer, t
         )
     }
     assert list(statuses.values()) == [SERVING, SERVING, SERVING, SERVING, NOT_SERVING, NOT_SERVING]
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await stub.Check(health_pb2.HealthCheckRequest(service="dragoman.v1.model/xx"))
-    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+    assert (
+        await failure(stub.Check(health_pb2.HealthCheckRequest(service="dragoman.v1.model/xx")))
+    ).code() is grpc.StatusCode.NOT_FOUND
 
 
 async def test_reflection_describes_the_api(start_server: StartServer) -> None:
@@ -605,27 +580,29 @@ async def test_reflection_describes_the_api(start_server: StartServer) -> None:
     assert {"dragoman.v1.TranslationService", "grpc.health.v1.Health"} <= names
 
 
-def test_the_health_check_command_asks_a_server(start_process: StartProcess, models: Path) -> None:
-    server = start_process("--models", str(models), "--port", "0")
-    port = server.wait_for("ready")["port"]
+async def test_the_health_check_command_asks_a_server(start_server: StartServer) -> None:
+    running = await start_server()
+    port = running.server.port
+
+    async def ask(*arguments: str, **environment: str) -> Result:
+        environment = {"DRAGOMAN_SERVE_PORT": str(port), **environment}
+        return await asyncio.to_thread(CliRunner().invoke, healthcheck, arguments, env=environment)
+
     command = [sys.executable, "-m", "dragoman_server.healthcheck", "--server", f"localhost:{port}"]
-    healthy = subprocess.run(command, stdout=subprocess.PIPE, timeout=60, text=True)
+    healthy = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True)
     assert healthy.returncode == 0
     assert healthy.stdout.startswith("de-en/1, ")
     for graph in ("encoder", "decoder_step"):
         assert f"{graph} on CPUExecutionProvider" in healthy.stdout
-    asking = CliRunner(env={"DRAGOMAN_SERVE_PORT": str(port)})
-    assert asking.invoke(healthcheck, []).exit_code == 0
     for host, code in (("127.0.0.1", 0), ("0.0.0.0", 0), ("::", 0), ("127.0.0.2", 1)):
-        asked = asking.invoke(healthcheck, [], env={"DRAGOMAN_SERVE_HOST": host})
+        asked = await ask(DRAGOMAN_SERVE_HOST=host)
         assert asked.exit_code == code
         assert code == 0 or f"{host}:{port} does not answer" in asked.output
-    unknown = asking.invoke(healthcheck, ["--service", "dragoman.v1.model/xx"])
+    unknown = await ask("--service", "dragoman.v1.model/xx")
     assert unknown.exit_code == 1
     assert "NOT_FOUND" in unknown.output
-    server.process.terminate()
-    assert server.end()[0] == 0
-    assert asking.invoke(healthcheck, []).exit_code == 1
+    assert await running.server.drain()
+    assert (await ask("--server", f"localhost:{port}")).exit_code == 1
 
 
 async def test_the_health_check_command_takes_a_server_that_is_full_for_healthy(
@@ -634,8 +611,7 @@ async def test_the_health_check_command_takes_a_server_that_is_full_for_healthy(
     running = await start_server(models=slow_models, limits=RequestLimits(max_calls=1))
     request = pb.TranslateRequest(texts=["wort " * 10] * 40, **GERMAN)
     at_work = asyncio.ensure_future(running.stub.Translate(request))
-    while running.metric("dragoman_running_sentences") == 0:
-        await asyncio.sleep(0.01)
+    await running.until("dragoman_running_sentences")
     arguments = ["--server", f"localhost:{running.server.port}"]
     asked = await asyncio.to_thread(CliRunner().invoke, healthcheck, arguments)
     assert not at_work.done()

@@ -15,6 +15,7 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_serv
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from opentelemetry.sdk.trace import TracerProvider
 from tests.server.access import ADA, shows
+from tests.server.calls import GERMAN
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.web.conftest import ask
 
@@ -22,7 +23,6 @@ from dragoman import Client
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.options import MissingExtraError
 
-GERMAN = {"source_language": "de", "target_language": "en"}
 TRACE_ID, PARENT_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TRACE_PARENT = f"00-{TRACE_ID}-{PARENT_ID}-01"
 

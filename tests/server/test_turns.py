@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 from tests.server.access import ADA, BOB
+from tests.server.calls import GERMAN
 from tests.server.conftest import StartServer
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig
 from dragoman_server.service.call import host_of
 from dragoman_server.turns import BusyThreadsError, FairLock, FairThreads
-
-GERMAN = {"source_language": "de", "target_language": "en"}
 
 
 def as_caller(token: str) -> tuple[tuple[str, str], ...]:
@@ -36,8 +35,7 @@ async def test_a_caller_with_one_text_waits_for_no_crowd_of_another(
         await running.stub.Translate(message, metadata=as_caller(token))
 
     crowd = {asyncio.create_task(call(ADA, [f"Haus {n} und {m}." for m in range(8)])) for n in range(16)}
-    while not running.metric("dragoman_queue_sentences"):
-        await asyncio.sleep(0.01)
+    await running.until("dragoman_queue_sentences")
     await call(BOB, [text])
     assert sum(task.done() for task in crowd) <= 5
     for task in crowd:

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from google.rpc import error_details_pb2
 from tests.server.access import ADA, shows
-from tests.server.api.calls import detail, failure
+from tests.server.calls import detail, failure
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.test_tracing import Collector, collector, start_traced  # noqa: F401
 from tests.server.text.test_align_texts import linked
@@ -127,8 +127,7 @@ async def test_lines_that_find_no_room_are_refused_at_once(start_server: StartSe
 async def test_a_drain_waits_for_what_is_being_linked(start_server: StartServer, aligners: Path) -> None:
     running = await start_server(aligners=aligners)
     call = asyncio.ensure_future(running.stub.AlignTexts(request(LONG)))
-    while not running.metric("grpc_server_started_total", grpc_method="AlignTexts"):
-        await asyncio.sleep(0.01)
+    await running.until("grpc_server_started_total", grpc_method="AlignTexts")
     assert await running.server.drain()
     assert (await call).pairs[0].source_tokens == 400
 

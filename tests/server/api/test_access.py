@@ -1,5 +1,6 @@
 """Who reaches a server, over what and as whom: TLS and tokens together, and what is told of either."""
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -8,23 +9,22 @@ from pathlib import Path
 
 import pytest
 import trustme
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from cryptography.hazmat.primitives import serialization
 from tests.server.access import ADA, BOB, Certified, certify
-from tests.server.conftest import StartProcess, StartServer
+from tests.server.calls import DE_EN
+from tests.server.conftest import StartServer
 
 from dragoman import AsyncClient, AuthenticationError, UnavailableError
+from dragoman_server.cli import serve
+from dragoman_server.errors import ServerFileError
 from dragoman_server.healthcheck import healthcheck
-
-DE_EN = {"source": "de", "target": "en"}
 
 
 async def test_the_clients_call_over_tls_and_show_their_token(
     start_server: StartServer, certified: Certified, tokens: Path
 ) -> None:
-    running = await start_server(
-        host="127.0.0.1", tls_certificate=certified.tls_certificate, tls_key=certified.tls_key, tokens=tokens
-    )
+    running = await start_server(host="127.0.0.1", tokens=tokens, **certified.files)
     address = f"grpcs://127.0.0.1:{running.server.port}"
     async with AsyncClient(address, credentials=certified.roots, token=ADA) as client:
         assert (await client.translate(["Ja."], **DE_EN))[0].text == "Ja."
@@ -44,8 +44,8 @@ async def test_the_clients_call_over_tls_and_show_their_token(
             await client.models()
 
 
-def test_a_server_without_its_certificate_or_tokens_does_not_start(
-    start_process: StartProcess, models: Path, tmp_path: Path, certified: Certified, tokens: Path
+async def test_a_server_without_its_certificate_or_tokens_does_not_start(
+    start_server: StartServer, models: Path, tmp_path: Path, certified: Certified, tokens: Path
 ) -> None:
     other_key = tmp_path / "other.pem"
     other_key.write_bytes(trustme.CA().issue_cert("localhost").private_key_pem.bytes())
@@ -57,26 +57,23 @@ def test_a_server_without_its_certificate_or_tokens_does_not_start(
             serialization.BestAvailableEncryption(b"secret"),
         )
     )
-    chain, key = str(certified.tls_certificate), str(certified.tls_key)
+    chain, key = certified.tls_certificate, certified.tls_key
     tokens.write_text("ada\n")
-    for arguments, told in (
+    for config, told in (
         (
-            ["--tls-certificate", chain, "--tls-key", str(tmp_path / "nowhere.pem")],
+            {"tls_certificate": chain, "tls_key": tmp_path / "nowhere.pem"},
             "nowhere.pem can't be read: No such file",
         ),
-        (["--tls-certificate", key, "--tls-key", chain], "no certificate with its key"),
-        (["--tls-certificate", chain, "--tls-key", str(other_key)], "no certificate with its key"),
-        (["--tls-certificate", chain, "--tls-key", str(locked)], "the key without a password"),
-        (["--tokens", str(tokens)], "line 1: 1 words"),
+        ({"tls_certificate": key, "tls_key": chain}, "no certificate with its key"),
+        ({"tls_certificate": chain, "tls_key": other_key}, "no certificate with its key"),
+        ({"tls_certificate": chain, "tls_key": locked}, "the key without a password"),
+        ({"tokens": tokens}, "line 1: 1 words"),
     ):
-        server = start_process("--models", str(models), "--port", "0", *arguments)
-        reason = str(server.wait_for("not serving")["reason"])
-        assert told in reason
-        assert server.end()[0] == 1
-    alone = start_process("--models", str(models), "--tls-key", key)
-    code, log = alone.end()
-    assert code == 2
-    assert "--tls-certificate and --tls-key are given together" in log
+        with pytest.raises(ServerFileError, match=told):
+            await start_server(**config)
+    alone = CliRunner().invoke(serve, ["--models", str(models), "--tls-key", str(key)])
+    assert alone.exit_code == 2
+    assert "--tls-certificate and --tls-key are given together" in alone.output
 
 
 @pytest.mark.parametrize(
@@ -101,9 +98,8 @@ async def test_who_opens_the_port_to_others_is_told_what_is_open(
 ) -> None:
     await start_server(
         host=host,
-        tls_certificate=certified.tls_certificate if secured else None,
-        tls_key=certified.tls_key if secured else None,
         tokens=tokens if asks else None,
+        **(certified.files if secured else {}),
     )
     warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert len(warnings) == (told is not None)
@@ -120,41 +116,36 @@ async def test_who_opens_the_port_to_others_is_told_what_is_open(
         ["ops@example.org", "a.example.org"],
     ],
 )
-def test_the_health_check_command_reads_the_same_environment(
-    start_process: StartProcess, models: Path, tmp_path: Path, tokens: Path, names: list[str]
+async def test_the_health_check_command_reads_the_same_environment(
+    start_server: StartServer, tmp_path: Path, tokens: Path, names: list[str]
 ) -> None:
     certified = certify(tmp_path, *names)
     tokens.write_text(f"ada {ADA}\nhealthcheck {BOB}\n")
-    environment = {
-        "DRAGOMAN_SERVE_TLS_CERTIFICATE": str(certified.tls_certificate),
-        "DRAGOMAN_SERVE_TLS_KEY": str(certified.tls_key),
-        "DRAGOMAN_SERVE_TOKENS": str(tokens),
-    }
-    server = start_process("--models", str(models), "--port", "0", environment=environment)
-    environment["DRAGOMAN_SERVE_PORT"] = str(server.wait_for("ready")["port"])
-    asked = CliRunner().invoke(healthcheck, [], env=environment)
+    running = await start_server(tokens=tokens, **certified.files)
+    settings = {**certified.files, "tokens": tokens, "port": running.server.port}
+    environment = {f"DRAGOMAN_SERVE_{name.upper()}": str(value) for name, value in settings.items()}
+
+    async def check(**changes: str) -> Result:
+        return await asyncio.to_thread(CliRunner().invoke, healthcheck, [], env=environment | changes)
+
+    asked = await check()
     assert asked.exit_code == 0, asked.output
     assert asked.output.startswith("de-en/1, ")
     tokens.write_text(f"ada {ADA}\n")
-    without_its_own = CliRunner().invoke(healthcheck, [], env=environment)
+    without_its_own = await check()
     assert (without_its_own.exit_code, without_its_own.output) == (0, "")
     shutil.copy(certify(tmp_path, *names).tls_certificate, tmp_path / "other.pem")
-    other = environment | {"DRAGOMAN_SERVE_TLS_CERTIFICATE": str(tmp_path / "other.pem")}
     # A connection that asks with other files finds the server's own renewed to them.
     certified.tls_key.unlink()
-    asked = CliRunner().invoke(healthcheck, [], env=other)
+    asked = await check(DRAGOMAN_SERVE_TLS_CERTIFICATE=str(tmp_path / "other.pem"))
     assert asked.exit_code == 1
     assert "does not answer with" in asked.output
 
 
-def test_the_commands_show_the_token_of_the_environment(
-    start_process: StartProcess, models: Path, tmp_path: Path, certified: Certified, tokens: Path
+async def test_the_commands_show_the_token_of_the_environment(
+    start_server: StartServer, tmp_path: Path, certified: Certified, tokens: Path
 ) -> None:
-    server = start_process(
-        *("--models", str(models), "--port", "0", "--tokens", str(tokens)),
-        *("--tls-certificate", str(certified.tls_certificate), "--tls-key", str(certified.tls_key)),
-    )
-    port = server.wait_for("ready")["port"]
+    running = await start_server(tokens=tokens, **certified.files)
     roots = tmp_path / "roots.pem"
     certified.authority.cert_pem.write_to_path(str(roots))
     lines = tmp_path / "lines.de"
@@ -162,31 +153,30 @@ def test_the_commands_show_the_token_of_the_environment(
     # gRPC reads its roots once a process.
     environment = os.environ | {
         "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(roots),
-        "DRAGOMAN_SERVER": f"grpcs://127.0.0.1:{port}",
+        "DRAGOMAN_SERVER": f"grpcs://127.0.0.1:{running.server.port}",
     }
-    languages = ["--from", "de", "--to", "en"]
-    for command, output in (
-        (["models"], "de-en"),
-        (["translate", *languages, "Ja."], "Ja."),
-        (["translate-file", *languages, str(lines), str(tmp_path / "lines.en")], ""),
-        (
-            [*("evaluate", "--server", environment["DRAGOMAN_SERVER"], *languages, "--json"),
-             *("--source", str(lines), "--reference", str(lines))],
-            '"bleu"',
-        ),
-    ):  # fmt: skip
-        arguments = [sys.executable, "-m", "dragoman", *command]
-        known = subprocess.run(
-            arguments, env=environment | {"DRAGOMAN_TOKEN": ADA}, capture_output=True, text=True
-        )
-        assert known.returncode == 0, known.stderr
-        assert output in known.stdout
-        unknown = subprocess.run(
-            [*arguments, *(["--overwrite"] if command[0] == "translate-file" else [])],
-            env=environment | {"DRAGOMAN_TOKEN": ""},
+
+    async def run(*arguments: str, token: str = ADA) -> subprocess.CompletedProcess[str]:
+        return await asyncio.to_thread(
+            subprocess.run,
+            [sys.executable, "-m", "dragoman", *arguments],
+            env=environment | {"DRAGOMAN_TOKEN": token},
             capture_output=True,
             text=True,
         )
-        assert unknown.returncode == 1
-        assert "environment variable DRAGOMAN_TOKEN" in unknown.stderr
+
+    languages = ("--from", "de", "--to", "en")
+    files = ("--source", str(lines), "--reference", str(lines))
+    for command, output in (
+        (("models",), "de-en"),
+        (("translate", *languages, "Ja."), "Ja."),
+        (("translate-file", *languages, str(lines), str(tmp_path / "lines.en")), ""),
+        (("evaluate", "--server", environment["DRAGOMAN_SERVER"], *languages, "--json", *files), '"bleu"'),
+    ):
+        known = await run(*command)
+        assert known.returncode == 0, known.stderr
+        assert output in known.stdout
     assert (tmp_path / "lines.en").read_text() == "Ja.\nNein.\n"
+    unknown = await run("translate-file", *languages, str(lines), str(tmp_path / "other.en"), token="")
+    assert unknown.returncode == 1
+    assert "environment variable DRAGOMAN_TOKEN" in unknown.stderr

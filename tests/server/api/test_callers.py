@@ -10,6 +10,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.server.access import ADA, BOB, shows
+from tests.server.calls import GERMAN, failure
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
 
@@ -17,8 +18,6 @@ from dragoman import AsyncClient, Client, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.errors import ServerFileError, UnknownCallerError
 from dragoman_server.service.callers import Callers, read_tokens
-
-GERMAN = {"source_language": "de", "target_language": "en"}
 
 
 def test_a_file_of_tokens_says_whose_each_is(tokens: Path) -> None:
@@ -128,11 +127,10 @@ async def test_a_server_with_tokens_answers_their_callers_and_nobody_else(
     running = await start_server(tokens=tokens)
     await ask(running, shows(ADA))
     for metadata in ((), shows("c" * 20)):
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await ask(running, metadata)
-        assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
-        assert "authorization: Bearer TOKEN" in str(caught.value.details())
-        trailers = dict(caught.value.trailing_metadata())
+        error = await failure(ask(running, metadata))
+        assert error.code() is grpc.StatusCode.UNAUTHENTICATED
+        assert "authorization: Bearer TOKEN" in str(error.details())
+        trailers = dict(error.trailing_metadata())
         assert b"UNKNOWN_CALLER" in bytes(trailers["grpc-status-details-bin"])
     await running.calls_are_counted()
     assert running.metric("grpc_server_handled_total", grpc_code="UNAUTHENTICATED") == 2
@@ -168,9 +166,8 @@ async def test_nothing_is_read_of_what_an_unknown_caller_sends(
     call = running.channel.unary_unary("/dragoman.v1.TranslationService/Translate")
     codes = []
     for metadata in (None, shows(BOB + "3"), shows(BOB)):
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await call(malformed, metadata=metadata)
-        codes.append(caught.value.code())
+        error = await failure(call(malformed, metadata=metadata))
+        codes.append(error.code())
     unknown = grpc.StatusCode.UNAUTHENTICATED
     assert codes == [unknown, unknown, grpc.StatusCode.INVALID_ARGUMENT]
 
@@ -182,9 +179,8 @@ async def test_an_unknown_caller_is_refused_before_its_message_is_there(
     # A unary call to the server, whose message does not come.
     call = running.channel.stream_unary("/dragoman.v1.TranslationService/Translate")()
     async with asyncio.timeout(20):
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await call
-    assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+        error = await failure(call)
+    assert error.code() is grpc.StatusCode.UNAUTHENTICATED
     await running.calls_are_counted()
     refused = {"grpc_method": "Translate", "grpc_type": "unary", "grpc_code": "UNAUTHENTICATED"}
     assert running.metric("grpc_server_handled_total", **refused) == 1

@@ -43,9 +43,7 @@ async def test_a_renewed_certificate_is_taken_at_a_later_connection(
     def failures() -> int:
         return sum(record.message == "certificate not renewed" for record in caplog.records)
 
-    running = await start_server(
-        host="127.0.0.1", tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
-    )
+    running = await start_server(host="127.0.0.1", **certified.files)
     address = f"127.0.0.1:{running.server.port}"
     async with AsyncClient(address, credentials=certified.roots) as client:
         await client.models()
@@ -77,8 +75,7 @@ async def test_a_port_that_is_taken_is_told_over_tls_too(
         models=models,
         port=running.server.port,
         metrics_port=0,
-        tls_certificate=certified.tls_certificate,
-        tls_key=certified.tls_key,
+        **certified.files,
     )
     with pytest.raises(PortError, match="Address already in use"):
         await Server(config).start()

@@ -3,7 +3,7 @@
 import grpc
 import pytest
 from google.rpc import error_details_pb2
-from tests.server.api.calls import detail, failure, violated_fields
+from tests.server.calls import detail, failure, violated_fields
 from tests.server.conftest import RunningServer
 
 from dragoman.v1 import translation_pb2 as pb

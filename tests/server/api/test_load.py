@@ -12,7 +12,7 @@ import grpc
 import pytest
 from dragoman_bundle import Bundle
 from google.rpc import error_details_pb2
-from tests.server.api.calls import GERMAN, detail, failure, translate, violated_fields
+from tests.server.calls import GERMAN, detail, failure, translate, violated_fields
 from tests.server.conftest import RunningServer, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
@@ -30,8 +30,7 @@ async def test_an_expired_deadline_frees_the_engine(start_server: StartServer, s
     request = pb.TranslateRequest(texts=["wort " * 10] * 1000, **GERMAN)
     error = await failure(running.stub.Translate(request, timeout=1))
     assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-    while running.metric("dragoman_requests_total") == 0:
-        await asyncio.sleep(0.01)
+    await running.until("dragoman_requests_total")
     await engine_is_idle(running)
     assert running.metric("dragoman_requests_total", outcome="DEADLINE_EXCEEDED") == 1
     assert running.metric("grpc_server_handled_total", grpc_code="DEADLINE_EXCEEDED") == 1
@@ -40,8 +39,7 @@ async def test_an_expired_deadline_frees_the_engine(start_server: StartServer, s
 async def test_a_cancelled_call_frees_the_engine(start_server: StartServer, slow_models: Path) -> None:
     running = await start_server(models=slow_models)
     call = running.stub.Translate(pb.TranslateRequest(texts=["wort " * 10] * 50, **GERMAN))
-    while running.metric("dragoman_running_sentences") < 50:
-        await asyncio.sleep(0.01)
+    await running.until("dragoman_running_sentences", 50)
     call.cancel()
     await engine_is_idle(running)
     assert running.metric("dragoman_sentences_total", outcome="cancelled") == 50
@@ -103,8 +101,7 @@ async def test_a_full_queue_says_when_to_come_again(start_server: StartServer, s
     running = await start_server(models=slow_models, engine=engine, limits=RequestLimits(max_texts=100))
     request = pb.TranslateRequest(texts=["wort wort"] * 40, **GERMAN)
     first = asyncio.ensure_future(running.stub.Translate(request))
-    while running.metric("dragoman_queue_sentences") == 0:
-        await asyncio.sleep(0.01)
+    await running.until("dragoman_queue_sentences")
     error = await failure(running.stub.Translate(request))
     assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert detail(error, error_details_pb2.RetryInfo()).retry_delay.ToMilliseconds() > 0
@@ -119,8 +116,7 @@ async def test_what_a_full_queue_refuses_is_not_tokenized_before(
     running = await start_server(models=slow_models, engine=engine)
     request = pb.TranslateRequest(texts=["wort " * 10] * 40, **GERMAN)
     first = running.stub.Translate(request)
-    while running.metric("dragoman_queue_sentences") == 0:
-        await asyncio.sleep(0.01)
+    await running.until("dragoman_queue_sentences")
     prepared = record_prepared(monkeypatch)
     # Texts with nothing to translate take no room.
     blank = pb.TranslateRequest(texts=["", " \n", "12", "-"] * 20, **GERMAN)
@@ -159,9 +155,7 @@ async def test_calls_that_came_together_are_refused_once_one_of_them_fills_the_q
     while running.metric("grpc_server_started_total", grpc_method="Translate") < 3 or len(prepared) < 2:
         await asyncio.sleep(0.01)
     begun.set()
-    async with asyncio.timeout(20):
-        while running.metric("dragoman_queue_sentences") == 0:
-            await asyncio.sleep(0.01)
+    await running.until("dragoman_queue_sentences")
     is_full.set()
     for call in others:
         assert detail(await failure(call), error_details_pb2.ErrorInfo()).reason == "QUEUE_FULL"
@@ -188,8 +182,7 @@ async def test_nobody_waits_while_the_texts_of_jobs_are_tokenized(
     job = pb.TranslateRequest(texts=["Ja."] * 100, priority=pb.PRIORITY_BULK, **GERMAN)
     # More than any pool of threads has.
     jobs = [asyncio.ensure_future(running.stub.Translate(job)) for _ in range(50)]
-    while running.metric("grpc_server_started_total", grpc_method="Translate") < 50:
-        await asyncio.sleep(0.01)
+    await running.until("grpc_server_started_total", 50, grpc_method="Translate")
     try:
         async with asyncio.timeout(20):
             assert len(await translate(running, *["Nein."] * 100)) == 100
@@ -204,8 +197,7 @@ async def test_one_call_too_many_is_told_when_to_come_again(
 ) -> None:
     running = await start_server(models=slow_models, limits=RequestLimits(max_calls=1))
     first = asyncio.ensure_future(translate(running, *["wort " * 10] * 8))
-    while running.metric("dragoman_running_sentences") == 0:
-        await asyncio.sleep(0.01)
+    await running.until("dragoman_running_sentences")
     error = await failure(running.stub.Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN)))
     assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert detail(error, error_details_pb2.RetryInfo()).retry_delay.ToMilliseconds() > 0
@@ -280,9 +272,6 @@ async def test_a_call_that_is_cancelled_while_it_is_submitted_frees_the_engine(
     await asyncio.sleep(0)
     await asyncio.to_thread(begun.wait, 30)
     call.cancel()
-    while running.metric("grpc_server_handled_total", grpc_code="CANCELLED") == 0:
-        await asyncio.sleep(0.01)
+    await running.until("grpc_server_handled_total", grpc_code="CANCELLED")
     gone.set()
-    async with asyncio.timeout(30):
-        while running.metric("dragoman_sentences_total", outcome="cancelled") < 100:
-            await asyncio.sleep(0.01)
+    await running.until("dragoman_sentences_total", 100, outcome="cancelled")

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from dragoman_bundle import open_bundle
 from tests.export.multilingual_checkpoint import write_multilingual
-from tests.server.api.calls import failure, violated_fields
+from tests.server.calls import failure, violated_fields
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.copying_bundle import write_bundle
 

@@ -8,7 +8,7 @@ import grpc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.server.api.calls import GERMAN, failure, translate, violated_fields
+from tests.server.calls import GERMAN, failure, translate, violated_fields
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
 
@@ -191,7 +191,7 @@ async def test_odd_characters_have_an_answer(running: RunningServer, text: str) 
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_has_an_answer(sync_stub: TranslationServiceStub, text: str) -> None:
     request = pb.TranslateRequest(texts=[text], return_alignments=True, **GERMAN)
     (translation,) = sync_stub.Translate(request).translations

@@ -11,6 +11,7 @@ from typing import Any, cast
 import grpc
 import pytest
 from google.rpc import code_pb2
+from tests.server.calls import failure
 from tests.server.conftest import RunningServer, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
@@ -48,10 +49,8 @@ async def read_to_the_end(call: grpc.aio.StreamStreamCall, received: list[object
     raise AssertionError("the stream ended without an error")
 
 
-async def failure(running: RunningServer, *messages: object) -> grpc.aio.AioRpcError:
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await answers(running, *messages)
-    return caught.value
+async def refusal(running: RunningServer, *messages: object) -> grpc.aio.AioRpcError:
+    return await failure(answers(running, *messages))
 
 
 async def test_an_empty_item_takes_none_of_the_ways_of_a_text(
@@ -227,7 +226,7 @@ async def test_a_bad_item_has_a_status_and_the_stream_goes_on(running: RunningSe
 async def test_a_stream_that_is_no_stream_is_refused(
     running: RunningServer, messages: list[object], code: grpc.StatusCode, words: str
 ) -> None:
-    error = await failure(running, *messages)
+    error = await refusal(running, *messages)
     assert error.code() is code
     assert words in error.details()
 
@@ -324,10 +323,9 @@ async def test_a_stream_ends_with_the_server_and_its_read_items_are_answered(
     call = running.stub.TranslateStream(messages())
     assert (await call.read()).translation.text == "Ja."
     assert await running.server.drain()
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await call.read()
-    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
-    assert "shutting down" in caught.value.details()
+    error = await failure(call.read())
+    assert error.code() is grpc.StatusCode.UNAVAILABLE
+    assert "shutting down" in error.details()
 
 
 async def test_a_stream_that_says_nothing_does_not_hold_up_the_drain(start_server: StartServer) -> None:
@@ -338,8 +336,7 @@ async def test_a_stream_that_says_nothing_does_not_hold_up_the_drain(start_serve
         yield CONFIG
 
     call = running.stub.TranslateStream(messages())
-    while running.metric("grpc_server_started_total", grpc_method="TranslateStream") == 0:
-        await asyncio.sleep(0.01)
+    await running.until("grpc_server_started_total", grpc_method="TranslateStream")
     assert await running.server.drain()
     assert await call.code() is grpc.StatusCode.UNAVAILABLE
     assert "shutting down" in await call.details()
@@ -484,15 +481,13 @@ async def test_an_item_waits_for_room_no_longer_than_its_deadline(
     limits = RequestLimits(max_beam_size=4)
     running = await start_server(models=slow_models, engine=engine, limits=limits)
     full = running.stub.Translate(pb.TranslateRequest(texts=["wort " * 10] * 40, model="de-en"))
-    while running.metric("dragoman_queue_sentences") < 38:
-        await asyncio.sleep(0.01)
+    await running.until("dragoman_queue_sentences", 38)
     crowd = [item(str(number), "wort. " * 20) for number in range(3)]
     call = running.stub.TranslateStream(iter([CONFIG, *crowd]), timeout=1)
     error = await read_to_the_end(call, [])
     assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     full.cancel()
-    while running.metric("dragoman_requests_total", outcome="DEADLINE_EXCEEDED") < 3:
-        await asyncio.sleep(0.01)
+    await running.until("dragoman_requests_total", 3, outcome="DEADLINE_EXCEEDED")
 
 
 class Item:

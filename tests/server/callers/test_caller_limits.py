@@ -9,17 +9,14 @@ import grpc
 import pytest
 from click.testing import CliRunner
 from google.rpc import error_details_pb2
-from grpc_status import rpc_status
 from tests.server.access import ADA, BOB, shows
+from tests.server.calls import DE_EN, GERMAN, detail, failure
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 from tests.server.web.conftest import ask
 
 from dragoman import AsyncClient, OverloadedError
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.cli import serve
-
-GERMAN = {"source_language": "de", "target_language": "en"}
-DE_EN = {"source": "de", "target": "en"}
 
 
 @pytest.fixture
@@ -37,15 +34,11 @@ async def translate(running: RunningServer, text: str, token: str = ADA) -> str:
 
 async def refusal(running: RunningServer, text: str, token: str = ADA) -> tuple[str, str, float]:
     """Of a call that must be refused: why, in a word and in many, and when to come again."""
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await translate(running, text, token)
-    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    status = rpc_status.from_call(caught.value)
-    assert status is not None
-    reason, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
-    assert status.details[0].Unpack(reason)
-    assert status.details[1].Unpack(retry)
-    return reason.reason, status.message, retry.retry_delay.ToMilliseconds() / 1000
+    error = await failure(translate(running, text, token))
+    assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    reason = detail(error, error_details_pb2.ErrorInfo()).reason
+    retry = detail(error, error_details_pb2.RetryInfo()).retry_delay
+    return reason, error.details(), retry.ToMilliseconds() / 1000
 
 
 def fetch(running: RunningServer, path: str, body: bytes | None = None, token: str = ADA) -> asyncio.Future:

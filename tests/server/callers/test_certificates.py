@@ -15,6 +15,7 @@ import pytest
 import trustme
 from click.testing import CliRunner
 from tests.server.access import ADA, Certified, certify, shows
+from tests.server.calls import DE_EN
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 
 from dragoman import AsyncClient, AuthenticationError, Client, InvalidRequestError, UnavailableError
@@ -22,8 +23,6 @@ from dragoman_server.cli import serve
 from dragoman_server.errors import ServerFileError, UnknownCallerError
 from dragoman_server.healthcheck import healthcheck
 from dragoman_server.service.callers import Callers
-
-DE_EN = {"source": "de", "target": "en"}
 
 
 @dataclass(frozen=True)
@@ -58,9 +57,8 @@ async def start(
 ) -> RunningServer:
     return await start_server(
         host="127.0.0.1",
-        tls_certificate=certified.tls_certificate,
-        tls_key=certified.tls_key,
         tls_client_ca=tmp_path / "clients.pem",
+        **certified.files,
         **config,
     )
 

@@ -6,6 +6,7 @@ from urllib.request import urlopen
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from tests.server.calls import GERMAN
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.copying_bundle import write_bundle
 
@@ -14,7 +15,6 @@ from dragoman_server.config import EngineConfig
 from dragoman_server.metrics.quality import WARNING_KINDS
 from dragoman_server.text.translated import WarningKind
 
-GERMAN = {"source_language": "de", "target_language": "en"}
 MODEL = {"model": "de-en", "version": "1", "source": "de", "target": "en"}
 
 
@@ -105,9 +105,7 @@ async def test_who_waits_is_told_by_how_long(start_server: StartServer, slow_mod
     running = await start_server(models=slow_models, engine=engine)
     assert running.metric("dragoman_engine_rows", **MODEL) == 16
     call = running.stub.Translate(pb.TranslateRequest(texts=["wort " * 10] * 40, **GERMAN))
-    async with asyncio.timeout(30):
-        while not running.metric("dragoman_queue_older_sentences", priority="interactive", seconds="0.1"):
-            await asyncio.sleep(0.05)
+    await running.until("dragoman_queue_older_sentences", priority="interactive", seconds="0.1")
     assert running.metric("dragoman_queue_older_sentences", priority="bulk") == 0
     call.cancel()
 
@@ -125,8 +123,7 @@ async def test_whether_the_server_takes_calls_is_told(start_server: StartServer,
     assert running.metric("dragoman_serving") == 1
     assert running.metric("dragoman_refused_bundles") == 1
     accepted = running.stub.Translate(pb.TranslateRequest(texts=["wort " * 10] * 40, **GERMAN))
-    while running.metric("dragoman_running_sentences") == 0:
-        await asyncio.sleep(0.01)
+    await running.until("dragoman_running_sentences")
     draining = asyncio.create_task(running.server.drain())
     await asyncio.sleep(0)
     assert running.metric("dragoman_serving") == 0

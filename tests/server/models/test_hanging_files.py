@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.server.access import Certified, certify
+from tests.server.calls import GERMAN
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.late_file import HANGING, hang, make_late
@@ -16,8 +17,6 @@ from tests.server.late_file import HANGING, hang, make_late
 from dragoman import AsyncClient
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.certificate import Certificate
-
-GERMAN = {"source_language": "de", "target_language": "en"}
 
 
 def write(models: Path, version: str) -> None:
@@ -106,9 +105,7 @@ async def test_a_certificate_that_hangs_keeps_no_connection_waiting(
 ) -> None:
     monkeypatch.setattr("dragoman_server.certificate.LOOK_SECONDS", 0.02)
     monkeypatch.setattr("dragoman_server.certificate.MAX_LOOK_SECONDS", 0.1)
-    running = await start_server(
-        host="127.0.0.1", tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
-    )
+    running = await start_server(host="127.0.0.1", **certified.files)
     address = f"127.0.0.1:{running.server.port}"
     goes_on = threading.Event()
     look = Certificate._look
@@ -144,9 +141,7 @@ async def test_a_pipe_in_a_certificate_s_place_is_told(
     name: str,
 ) -> None:
     monkeypatch.setattr("dragoman_server.certificate.LOOK_SECONDS", 0.02)
-    running = await start_server(
-        host="127.0.0.1", tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
-    )
+    running = await start_server(host="127.0.0.1", **certified.files)
     path: Path = getattr(certified, name)
     path.unlink()
     os.mkfifo(path)

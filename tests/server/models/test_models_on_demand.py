@@ -13,7 +13,7 @@ import pytest
 from dragoman_bundle import Bundle
 from dragoman_bundle.tags import FORMAL, INFORMAL
 from google.rpc import error_details_pb2
-from grpc_status import rpc_status
+from tests.server.calls import detail, failure
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.models.test_reload import NOT_SERVING, SERVING, health
@@ -182,9 +182,7 @@ async def test_who_waits_for_a_model_waits_no_longer_than_the_deadline(
 ) -> None:
     running = await start_server(models=folder, max_loaded_models=1)
     async with entry(running, "a").use():
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await ask(running, "b", timeout=0.3)
-        assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        assert (await failure(ask(running, "b", timeout=0.3))).code() is grpc.StatusCode.DEADLINE_EXCEEDED
         async with asyncio.timeout(TIMEOUT):
             while entry(running, "b").calls.num_inside:
                 await asyncio.sleep(0.01)
@@ -221,15 +219,11 @@ async def test_what_can_not_be_loaded_is_told_and_tried_again(
     whole = graph.read_bytes()
     damage(graph)
     running = await start_server(models=folder, max_loaded_models=2)
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await ask(running, "a")
-    status = rpc_status.from_call(caught.value)
-    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
-    assert "model a/1 could not be loaded, and the server's log says why" in status.message
-    found = [error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()]
-    assert all(packed.Unpack(each) for packed, each in zip(status.details, found, strict=True))
-    assert found[0].reason == "MODEL_NOT_LOADED"
-    assert found[1].retry_delay.ToTimedelta().total_seconds() == 1
+    error = await failure(ask(running, "a"))
+    assert error.code() is grpc.StatusCode.UNAVAILABLE
+    assert "model a/1 could not be loaded, and the server's log says why" in error.details()
+    assert detail(error, error_details_pb2.ErrorInfo()).reason == "MODEL_NOT_LOADED"
+    assert detail(error, error_details_pb2.RetryInfo()).retry_delay.ToTimedelta().total_seconds() == 1
     (told,) = [record for record in caplog.records if record.message == "model not loaded"]
     assert "is not the file that was exported" in told.__dict__["reason"]
     assert running.metric("dragoman_model_load_failures_total", model="a") == 1
@@ -320,9 +314,7 @@ async def test_a_reload_looks_at_models_and_loads_none(start_server: StartServer
     assert entry(running, "e") is before["e"]
     assert (await running.stub.GetModel(pb.GetModelRequest(name="b"))).model.credit == "Somebody"
     for name in "cd":
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await ask(running, name)
-        assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+        assert (await failure(ask(running, name))).code() is grpc.StatusCode.NOT_FOUND
         assert running.metric("dragoman_model_loaded", model=name) == 0
     assert [await ask(running, name) for name in ("a/1", "a", "b")] == ["1", "2", "1"]
 
@@ -400,9 +392,7 @@ async def test_a_load_that_takes_too_long_is_given_up(
 ) -> None:
     held = Held(monkeypatch)
     running = await start_server(models=folder, max_loaded_models=1, max_reload_seconds=0.2)
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await ask(running, "a")
-    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert (await failure(ask(running, "a"))).code() is grpc.StatusCode.UNAVAILABLE
     (told,) = [record for record in caplog.records if record.message == "model not loaded"]
     assert told.__dict__["reason"] == "it took longer than 0.2 seconds"
     await held.until_ended()

@@ -19,6 +19,7 @@ from dragoman_bundle import Bundle, read_manifest
 from dragoman_bundle.manifest import CARD_FILE
 from dragoman_bundle.writer import seal
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from tests.server.calls import GERMAN, failure
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.late_file import HANGING, make_late
@@ -33,7 +34,6 @@ from dragoman_server.models.model import Model
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
-GERMAN = {"source_language": "de", "target_language": "en"}
 
 
 @pytest.fixture
@@ -101,9 +101,7 @@ async def test_a_model_that_is_gone_ends_once_its_last_stream_does(
     write(tmp_path, "2")
     shutil.rmtree(tmp_path / "de-en" / "1")
     await running.server.reload()
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await ask(running, "de-en/1")
-    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+    assert (await failure(ask(running, "de-en/1"))).code() is grpc.StatusCode.NOT_FOUND
     assert await health(running, "de-en/1") == NOT_SERVING
     assert await health(running, "de-en") == SERVING
     assert [running.metric("dragoman_model_info", version=version) for version in "12"] == [0, 1]

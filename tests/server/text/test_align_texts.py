@@ -7,7 +7,7 @@ import grpc
 import pytest
 from click.testing import CliRunner
 from google.rpc import error_details_pb2
-from grpc_status import rpc_status
+from tests.server.calls import detail, failure
 from tests.server.conftest import RunningServer, StartServer
 
 from dragoman import AlignedTexts, AsyncClient, Client, InvalidRequestError
@@ -84,15 +84,11 @@ async def test_what_shares_a_call_changes_nothing(running: RunningServer) -> Non
 async def test_what_is_wrong_is_told_by_field(
     running: RunningServer, message: pb.AlignTextsRequest, field: str, said: str
 ) -> None:
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await running.stub.AlignTexts(message)
-    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    status = rpc_status.from_call(caught.value)  # type: ignore[arg-type]
-    assert status is not None
-    details = error_details_pb2.BadRequest()
-    assert any(each.Unpack(details) for each in status.details)
-    assert details.field_violations[0].field == field
-    assert said in details.field_violations[0].description
+    error = await failure(running.stub.AlignTexts(message))
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    violation = detail(error, error_details_pb2.BadRequest()).field_violations[0]
+    assert violation.field == field
+    assert said in violation.description
 
 
 async def test_a_translation_longer_than_an_output_may_be_is_refused(start_server: StartServer) -> None:
@@ -102,16 +98,16 @@ async def test_a_translation_longer_than_an_output_may_be_is_refused(start_serve
 
 
 async def test_there_is_no_model_of_other_languages(running: RunningServer) -> None:
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await running.stub.AlignTexts(request(("a", "a"), target_language="fi"))
-    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+    assert (
+        await failure(running.stub.AlignTexts(request(("a", "a"), target_language="fi")))
+    ).code() is grpc.StatusCode.NOT_FOUND
 
 
 async def test_a_caller_without_a_token_is_refused(start_server: StartServer, tokens: object) -> None:
     running = await start_server(tokens=tokens)
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await running.stub.AlignTexts(request(("a", "a")))
-    assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+    assert (
+        await failure(running.stub.AlignTexts(request(("a", "a"))))
+    ).code() is grpc.StatusCode.UNAUTHENTICATED
 
 
 async def test_both_clients_and_the_command_show_the_links(running: RunningServer) -> None:

@@ -4,17 +4,11 @@ from pathlib import Path
 
 import pytest
 from tests.server.api.test_service import violated_fields
+from tests.server.calls import GERMAN, translate
 from tests.server.conftest import RunningServer, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import RequestLimits
-
-GERMAN = {"source_language": "de", "target_language": "en"}
-
-
-async def translate(running: RunningServer, *texts: str, **fields: object) -> list[pb.Translation]:
-    request = pb.TranslateRequest(texts=texts, **GERMAN, **fields)  # type: ignore[arg-type]
-    return list((await running.stub.Translate(request)).translations)
 
 
 def one_range(start: int, end: int) -> pb.TextRanges:

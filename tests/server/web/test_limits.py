@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.server.access import ADA, Certified, certify
+from tests.server.calls import GERMAN
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.web.conftest import Answer, ask
 
@@ -18,7 +19,6 @@ from dragoman_server.config import RequestLimits
 from dragoman_server.options import MissingExtraError
 from dragoman_server.server import PortError
 
-GERMAN = {"source_language": "de", "target_language": "en"}
 JA = b'{"texts": ["Ja."], "sourceLanguage": "de", "targetLanguage": "en"}'
 
 
@@ -85,12 +85,9 @@ async def test_work_that_nobody_waits_for_is_cancelled(start_server: StartServer
     body = JA.replace(b"Ja.", b"Das ist ein sehr langer Satz ohne Ende und ohne Sinn. " * 5)
     _, writer = await asyncio.open_connection("127.0.0.1", running.server.http_port)
     writer.write(b"POST /v1/translate HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-    while running.metric("dragoman_running_sentences") == 0:
-        await asyncio.sleep(0.01)
+    await running.until("dragoman_running_sentences")
     writer.close()
-    async with asyncio.timeout(30):
-        while running.metric("dragoman_requests_total", outcome="CANCELLED") == 0:
-            await asyncio.sleep(0.01)
+    await running.until("dragoman_requests_total", outcome="CANCELLED")
 
 
 async def test_slow_callers_are_hung_up_on(
@@ -167,15 +164,13 @@ async def test_a_connection_counts_before_its_handshake_and_has_a_time_for_it(
     monkeypatch.setattr("dragoman_server.web.connections.HEAD_SECONDS", 1.0)
     running = await start_server(
         http_port=0,
-        tls_certificate=certified.tls_certificate,
-        tls_key=certified.tls_key,
         limits=RequestLimits(max_http_connections=20),
+        **certified.files,
     )
     port = running.server.http_port
     silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(50)]
     async with asyncio.timeout(30):
-        while running.metric("dragoman_http_refused_connections_total") < 30:
-            await asyncio.sleep(0.01)
+        await running.until("dragoman_http_refused_connections_total", 30)
         assert running.metric("dragoman_http_connections") <= 20
         for reader, writer in silent:
             with contextlib.suppress(ConnectionError):
@@ -228,9 +223,7 @@ async def test_both_doors_share_the_calls_that_there_may_be(start_server: StartS
 
 
 async def test_a_certificate_is_used_over_http_too(start_server: StartServer, certified: Certified) -> None:
-    running = await start_server(
-        http_port=0, tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
-    )
+    running = await start_server(http_port=0, **certified.files)
     context = ssl.create_default_context(cadata=certified.authority.cert_pem.bytes().decode())
     reader, writer = await asyncio.open_connection(
         "127.0.0.1", running.server.http_port, ssl=context, server_hostname="127.0.0.1"
@@ -244,9 +237,7 @@ async def test_a_renewed_certificate_is_used_from_then_on(
     start_server: StartServer, certified: Certified, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dragoman_server.certificate.LOOK_SECONDS", 0.05)
-    running = await start_server(
-        http_port=0, tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
-    )
+    running = await start_server(http_port=0, **certified.files)
     renewed = certify(certified.tls_certificate.parent, "127.0.0.1")
     context = ssl.create_default_context(cadata=renewed.authority.cert_pem.bytes().decode())
     async with asyncio.timeout(30):
@@ -264,9 +255,7 @@ async def test_no_handshake_fails_while_certificates_are_renewed(
     start_server: StartServer, certified: Certified, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dragoman_server.certificate.LOOK_SECONDS", 0.001)
-    running = await start_server(
-        http_port=0, tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
-    )
+    running = await start_server(http_port=0, **certified.files)
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     pairs = []

@@ -9,6 +9,7 @@ from tests.server.conftest import RunningServer
 from dragoman.v1 import translation_pb2 as pb
 
 GERMAN = {"source_language": "de", "target_language": "en"}
+DE_EN = {"source": "de", "target": "en"}
 
 
 async def translate(running: RunningServer, *texts: str, **fields: object) -> list[pb.Translation]:
