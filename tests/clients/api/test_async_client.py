@@ -27,15 +27,6 @@ async def test_translations_come_one_to_one_with_texts(client, server):
     assert server.servicer.max_in_flight == portions.MAX_REQUESTS_IN_FLIGHT
 
 
-async def test_requests_of_a_call_that_fill_the_queue_together_go_one_by_one(client, server):
-    server.servicer.delay_seconds = 0.02
-    server.servicer.max_queue = portions.MAX_REQUEST_TEXTS
-    texts = [f"text {number}" for number in range(1000)]
-    translations = await client.translate(texts, **DE_EN)
-    assert [translation.text for translation in translations] == [text.upper() for text in texts]
-    assert server.servicer.max_in_flight == 1
-
-
 async def test_calls_run_side_by_side(client, server):
     server.servicer.delay_seconds = 0.1
     await asyncio.gather(*(client.translate(["ja"], **DE_EN) for _ in range(4)))
@@ -75,22 +66,6 @@ async def test_server_that_goes_away_in_the_middle_is_waited_for(client, server)
     translations = await client.translate(texts, **DE_EN)
     assert [translation.text for translation in translations] == [text.upper() for text in texts]
     assert not server.servicer.outage
-
-
-async def test_error_keeps_what_is_done(server):
-    fail_after_answers(server, 2, 1000)
-    async with AsyncClient(server.address, timeout_seconds=20, patience_seconds=0) as client:
-        with pytest.raises(dragoman.UnavailableError) as caught:
-            await client.translate([f"text {number}" for number in range(600)], **DE_EN)
-    done = caught.value.translations
-    assert list(done) == list(range(512))
-    assert done[511].text == "TEXT 511"
-
-
-async def test_call_is_tried_again_while_the_server_is_unavailable(client, server):
-    server.servicer.failures.extend([server.status("UNAVAILABLE")] * 2)
-    assert (await client.translate(["ja"], **DE_EN))[0].text == "JA"
-    assert len(server.servicer.requests) == 3
 
 
 async def test_deadline_ends_the_call(client, server):

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from dragoman import Settings
+import pytest
+
+from dragoman import Settings, UnavailableError
 from dragoman.jobs import FileJob
 
 DE_EN = Settings(source="de", target="en")
@@ -38,6 +40,13 @@ class Listener:
 def run(client, source: Path, output: Path, settings=DE_EN, listener=None, **options):
     flags = {name: options.pop(name) for name in ("overwrite", "restart") if name in options}
     return FileJob(source, output, settings, **options).run(client, listener or Listener(), **flags)
+
+
+def cut_short(client, server, source: Path, output: Path, *, lines=40, **options):
+    """Runs a job up to where its stream breaks behind so many lines."""
+    server.servicer.disconnects.append(lines)
+    with pytest.raises(UnavailableError):
+        run(client, source, output, window=8, patience_seconds=0, **options)
 
 
 def left_behind(output: Path) -> set[str]:

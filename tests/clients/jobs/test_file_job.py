@@ -5,9 +5,8 @@ import json
 import os
 
 import pytest
-from tests.clients.jobs.running import DE_EN, Listener, left_behind, run
+from tests.clients.jobs.running import DE_EN, Listener, cut_short, left_behind, run
 
-from dragoman import UnavailableError
 from dragoman.jobs import FileJob, FormatOptions, JobError
 
 
@@ -151,9 +150,7 @@ def test_lines_whose_translation_lacks_an_end_are_counted_and_marked(client, ser
     texts = ["a", "truncated", "limited", "limited truncated", "", "!INTERNAL limited"]
     source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     # Counted over both runs.
-    server.servicer.disconnects.append(2)
-    with pytest.raises(UnavailableError):
-        run(client, source, output, patience_seconds=0)
+    cut_short(client, server, source, output, lines=2)
     summary = run(client, source, output)
     assert (summary.lines, summary.failed, summary.truncated, summary.limited) == (6, 1, 2, 2)
     lines = [json.loads(line) for line in output.read_text().splitlines()]
@@ -166,9 +163,7 @@ def test_the_least_sure_are_told_over_all_runs_and_each_has_its_confidence(clien
     shares = [0.9, 0.25, None, 0.5, 0.0, *(round(0.75 + number / 100, 2) for number in range(20))]
     texts = ["a" if share is None else f"sure {share:.2f}" for share in shares]
     source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    server.servicer.disconnects.append(3)
-    with pytest.raises(UnavailableError):
-        run(client, source, output, patience_seconds=0)
+    cut_short(client, server, source, output, lines=3)
     summary = run(client, source, output)
     assert summary.doubtful[:4] == [(5, 0.0), (2, 0.25), (4, 0.5), (6, 0.75)]
     assert len(summary.doubtful) == 10

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from google.rpc import code_pb2, status_pb2
-from tests.clients.jobs.running import DE_EN, PARTIAL, Listener, left_behind, run
+from tests.clients.jobs.running import DE_EN, PARTIAL, Listener, cut_short, left_behind, run
 
 from dragoman import ModelNotFoundError, Settings, UnavailableError
 from dragoman.jobs import JobError
@@ -25,9 +25,7 @@ from dragoman.jobs import JobError
 def test_another_job_does_not_go_on_with_this_ones_work(client, server, tmp_path, change, told):
     source, output = tmp_path / "in", tmp_path / "out"
     source.write_text("a\n" * 100)
-    server.servicer.disconnects.append(40)
-    with pytest.raises(UnavailableError):
-        run(client, source, output, window=8, patience_seconds=0)
+    cut_short(client, server, source, output)
     changed = {"target": Settings(source="de", target="fr"), "beam": replace(DE_EN, beam_size=1)}
     settings = changed.get(change, DE_EN)
     if change == "input":
@@ -151,9 +149,7 @@ def test_a_job_that_went_on_and_did_nothing_more_keeps_what_it_has(client, serve
 def test_a_job_whose_partial_output_has_lost_its_end_does_not_go_on(client, server, tmp_path):
     source, output = tmp_path / "in", tmp_path / "out"
     source.write_text("a\n" * 100)
-    server.servicer.disconnects.append(40)
-    with pytest.raises(UnavailableError):
-        run(client, source, output, window=8, patience_seconds=0)
+    cut_short(client, server, source, output)
     os.truncate(tmp_path / "out.partial", 7)
     with pytest.raises(JobError, match=r"out\.partial has lost its end; begin anew with --restart"):
         run(client, source, output)
@@ -164,9 +160,7 @@ def test_restart_drops_nothing_where_the_output_may_not_be_replaced(client, serv
     source, output = tmp_path / "in", tmp_path / "out"
     source.write_text("a\n" * 100)
     output.write_text("another\n")
-    server.servicer.disconnects.append(40)
-    with pytest.raises(UnavailableError):
-        run(client, source, output, window=8, overwrite=True, patience_seconds=0)
+    cut_short(client, server, source, output, overwrite=True)
     before = left_behind(output)
     assert len(before) > 1
     with pytest.raises(JobError, match="exists; replace it with --overwrite"):

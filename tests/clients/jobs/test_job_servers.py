@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from google.protobuf import duration_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
-from tests.clients.jobs.running import DE_EN, Listener, run
+from tests.clients.jobs.running import DE_EN, Listener, cut_short, run
 
 from dragoman import Client, UnavailableError
 from dragoman.arguments import MAX_STREAM_TEXT_BYTES
@@ -65,9 +65,7 @@ def test_server_that_is_started_again_is_found(client, server, tmp_path):
 def test_server_that_stays_away_ends_the_job_which_then_goes_on(client, server, tmp_path):
     source, output = tmp_path / "in", tmp_path / "out"
     source.write_text("a\n" * 100)
-    server.servicer.disconnects.append(40)
-    with pytest.raises(UnavailableError):
-        run(client, source, output, window=8, patience_seconds=0)
+    cut_short(client, server, source, output)
     listener = Listener()
     run(client, source, output, listener=listener)
     assert listener.resumed == 40
@@ -119,9 +117,7 @@ def test_a_server_that_is_started_again_without_the_jobs_model_does_not_go_on(cl
 def test_a_job_of_before_its_model_was_noted_goes_on(client, server, tmp_path):
     source, output = tmp_path / "in", tmp_path / "out"
     source.write_text("a\n" * 100)
-    server.servicer.disconnects.append(40)
-    with pytest.raises(UnavailableError):
-        run(client, source, output, window=8, patience_seconds=0)
+    cut_short(client, server, source, output)
     progress = tmp_path / "out.progress.json"
     entry = json.loads(progress.read_text())
     assert entry["checkpoint"].pop("model") == "de-en/1"
