@@ -1,18 +1,25 @@
 """A real Prometheus scrapes a real server under load: every expression of dashboard and rules is asked."""
 
 import itertools
+import json
 import math
+import re
 import shutil
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pytest
-from tests.deploy.panels import Panel, read_annotations, read_panels
-from tests.deploy.prometheus import Prometheus, running_prometheus
+import yaml
+from tests.deploy.conftest import ROOT
 from tests.server.conftest import free_port
 from tests.server.copying_bundle import write_bundle
 from tests.server.server_process import ServerProcess
@@ -26,14 +33,69 @@ pytestmark = [
     ),
 ]
 
-SCRAPE_SECONDS = 0.4
-RATE_INTERVAL = "4s"
+SCRAPE_TIME = "400ms"
+CHOSEN = {"$instance": ".*", "$model": ".*", "$__rate_interval": "4s"}
+"""As Grafana fills an expression in where everything is chosen."""
 NEVER = {
     # Models are loaded on demand where --max-loaded-models says so.
     "Load time, p95",
     "Loads on demand",
 }
 """Panels that show nothing of this server, or nothing but zero."""
+
+
+class Prometheus:
+    """One that runs."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def get(self, what: str, **parameters: str) -> Any:
+        with urlopen(f"{self._url}/api/v1/{what}?{urlencode(parameters)}", timeout=30) as response:
+            return json.load(response)["data"]
+
+    def query(self, expression: str) -> list[tuple[dict[str, str], float]]:
+        """What an expression is now, with the labels of each value."""
+        for variable, value in CHOSEN.items():
+            expression = expression.replace(variable, value)
+        found = self.get("query", query=expression)
+        if found["resultType"] == "scalar":
+            return [({}, float(found["result"][1]))]
+        return [(each["metric"], float(each["value"][1])) for each in found["result"]]
+
+    def has_data(self, expression: str) -> bool:
+        return any(math.isfinite(value) for _, value in self.query(expression))
+
+
+@contextmanager
+def running_prometheus(metrics_port: int, folder: Path) -> Iterator[Prometheus]:
+    """One that scrapes that port, with the rules that are deployed."""
+    times = dict.fromkeys(("scrape_interval", "scrape_timeout", "evaluation_interval"), SCRAPE_TIME)
+    job = {"job_name": "dragoman", "static_configs": [{"targets": [f"127.0.0.1:{metrics_port}"]}]}
+    rules = [str(ROOT / "deploy/prometheus/rules.yml")]
+    config = folder / "prometheus.yml"
+    config.write_text(yaml.safe_dump({"global": times, "rule_files": rules, "scrape_configs": [job]}))
+    address = f"127.0.0.1:{free_port()}"
+    options = [
+        f"--config.file={config}",
+        f"--storage.tsdb.path={folder}/data",
+        f"--web.listen-address={address}",
+    ]
+    process = subprocess.Popen(["prometheus", *options])
+    until = time.monotonic() + 60
+    try:
+        while True:
+            try:
+                urlopen(f"http://{address}/-/ready", timeout=5).close()
+                break
+            except OSError:
+                assert process.poll() is None, "Prometheus ended"
+                assert time.monotonic() < until, "Prometheus did not start"
+                time.sleep(0.1)
+        yield Prometheus(f"http://{address}")
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def call_until(is_over: threading.Event, address: str) -> None:
@@ -72,16 +134,11 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     write_bundle(folder / "models", slowness=100)
     metrics_port = free_port()
     options = ("--models", folder / "models", "--port", 0, "--threads", 2, "--metrics-port", metrics_port)
-    server = ServerProcess(*map(str, options), environment={})
+    server = ServerProcess(*map(str, options))
     is_over = threading.Event()
     try:
         address = f"localhost:{server.wait_for('ready')['port']}"
-        with (
-            running_prometheus(
-                f"127.0.0.1:{metrics_port}", folder, scrape_seconds=SCRAPE_SECONDS
-            ) as prometheus,
-            ThreadPoolExecutor(1) as hands,
-        ):
+        with running_prometheus(metrics_port, folder) as prometheus, ThreadPoolExecutor(1) as hands:
             calling = hands.submit(call_until, is_over, address)
             try:
                 time.sleep(4)
@@ -95,31 +152,26 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
         server.kill()
 
 
-def has_data(prometheus: Prometheus, expression: str) -> bool:
-    return any(math.isfinite(value) for series in prometheus.query(expression) for value in series.values)
+def name(legend: str, labels: dict[str, str]) -> str:
+    return re.sub(r"{{(\w+)}}", lambda label: labels.get(label[1], ""), legend)
 
 
-def test_every_panel_has_data(watched: Prometheus) -> None:
-    panels = read_panels(RATE_INTERVAL)
+def test_every_panel_has_data(watched: Prometheus, panels: list[dict[str, Any]]) -> None:
     assert len(panels) > 30
-    empty = {
-        (panel.title, target.legend)
-        for panel in panels
-        for target in panel.targets
-        if not has_data(watched, target.expression)
-    }
-    assert {title for title, _ in empty} <= NEVER, empty
+    asked = [(panel["title"], target["expr"]) for panel in panels for target in panel["targets"]]
+    empty = {title for title, expression in asked if not watched.has_data(expression)}
+    assert empty <= NEVER
 
 
-def test_the_three_questions_have_answers(watched: Prometheus) -> None:
-    panels = {panel.title: panel for panel in read_panels(RATE_INTERVAL)}
+def test_the_three_questions_have_answers(watched: Prometheus, panels: list[dict[str, Any]]) -> None:
+    targets = {panel["title"]: panel["targets"] for panel in panels}
 
     def values(title: str) -> dict[str, float]:
-        panel: Panel = panels[title]
+        """By what Grafana calls a series."""
         return {
-            target.name(series.labels): series.values[0]
-            for target in panel.targets
-            for series in watched.query(target.expression)
+            name(target["legendFormat"], labels): value
+            for target in targets[title]
+            for labels, value in watched.query(target["expr"])
         }
 
     busy = values("Busy share of each engine")
@@ -131,8 +183,8 @@ def test_the_three_questions_have_answers(watched: Prometheus) -> None:
     room = values("Requests, and how many p99 allows")
     assert room["de-en/1 now"] > 0
     assert room["de-en/1 p99 at 1 s, estimate"] >= 0
-    stages = watched.query(panels["Stages: p50, p95, p99"].targets[0].expression)
-    assert {(each.labels["stage"], each.labels["priority"]) for each in stages} == {
+    stages = watched.query(targets["Stages: p50, p95, p99"][0]["expr"])
+    assert {(labels["stage"], labels["priority"]) for labels, _ in stages} == {
         (stage, priority)
         for stage in ("text", "queue", "encode", "decode", "request")
         for priority in ("interactive", "bulk")
@@ -141,17 +193,17 @@ def test_the_three_questions_have_answers(watched: Prometheus) -> None:
     assert 0.9 < values("Length ratio")["de-en/1, median"] < 1.1
 
 
-def test_reloads_are_marked_at_their_time(watched: Prometheus) -> None:
-    [expression] = read_annotations(RATE_INTERVAL)
-    [reload] = watched.query(expression)
-    assert abs(reload.values[0] / 1000 - time.time()) < 300
+def test_reloads_are_marked_at_their_time(watched: Prometheus, dashboard: dict[str, Any]) -> None:
+    [annotation] = dashboard["annotations"]["list"]
+    [(_, moment_ms)] = watched.query(annotation["expr"])
+    assert abs(moment_ms / 1000 - time.time()) < 300
 
 
 def test_every_rule_is_evaluated(watched: Prometheus, rules: list[dict[str, Any]]) -> None:
-    known = watched.rules()
+    known = [rule for group in watched.get("rules")["groups"] for rule in group["rules"]]
     assert len(known) == len(rules)
     assert {rule["health"] for rule in known} == {"ok"}
     for rule in rules:
         # Those over days, too: all that there is counts.
         if "record" in rule:
-            assert has_data(watched, rule["record"]), rule["record"]
+            assert watched.has_data(rule["record"]), rule["record"]
