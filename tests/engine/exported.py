@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from dragoman_bundle.bundle import Bundle, open_bundle
 from dragoman_bundle.search import beam_search
+from dragoman_bundle.shortlist import Shortlist
 from tests.export.toy_checkpoint import make_members, random_sources, train_tokenizer
+from tests.once import once, shared_folder
 
-from dragoman_export.exporter import export_bundle
+from dragoman_export.assembly import export_subject
+from dragoman_export.trained import subject_of
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.opening import open_decoder
@@ -18,18 +21,41 @@ from dragoman_training.decoding.members import as_one
 from dragoman_training.decoding.translator import TorchStepper
 
 VOCABULARY = 40
+ON_DEVICE = ("luong", "plain", "transformer")
+"""Families whose batches are tried on a device, too, with a shortlist."""
 
 
-def export_family(name: str, models: Path) -> Bundle:
-    """The toy checkpoint of that name, or the ensemble, in fp32 and int8."""
-    folder = models / name / "1"
-    export_bundle(
-        make_members(name, train_tokenizer(VOCABULARY)),
-        folder,
-        precisions=["fp32", "int8"],
-        report=lambda line: None,
+def make_shortlist() -> Shortlist:
+    """Candidates that differ from sentence to sentence, in kind and number."""
+    generator = np.random.default_rng(2)
+    sizes = generator.integers(0, 6, VOCABULARY)
+    return Shortlist(
+        first_V=np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32),
+        target_N=generator.integers(4, VOCABULARY, sizes.sum()).astype(np.uint16),
+        always=np.array([3, 4, 5], np.uint16),
+        target_vocabulary=VOCABULARY,
     )
-    return open_bundle(folder)
+
+
+def export_family(name: str, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """The toy checkpoint of that name, or the ensemble, in fp32 and int8, made once a run."""
+
+    def make(folder: Path) -> None:
+        export_subject(
+            subject_of(make_members(name, train_tokenizer(VOCABULARY))),
+            folder / name / "1",
+            precisions=["fp32", "int8"],
+            build_shortlist=make_shortlist if name in ON_DEVICE else None,
+            report=lambda line: None,
+        )
+
+    return open_bundle(once(shared_folder(tmp_path_factory) / f"exported-{name}", make) / name / "1")
+
+
+def open_plain(exported: Bundle, precision: str) -> OnnxDecoder:
+    """A decoder without the shortlist."""
+    options = DecoderOptions(device="cpu", precision=precision, num_threads=1, use_shortlist=False)
+    return open_decoder(exported, options)
 
 
 def random_sentences(beam_size: int) -> list[Sentence]:
@@ -83,7 +109,7 @@ def check_who_joins_decodes_as_alone(
 def check_it_decodes_what_pytorch_does(exported: Bundle) -> None:
     """In fp32, with the recipe's search."""
     members = make_members(exported.manifest.name, train_tokenizer(VOCABULARY))
-    decoder = open_decoder(exported, DecoderOptions(device="cpu", precision="fp32", num_threads=1))
+    decoder = open_plain(exported, "fp32")
     decoding = members[0].recipe.decoding
     sources = random_sources([3, 12, 25], VOCABULARY, eos_id=3)
     stepper = TorchStepper(as_one(members), source_pad_id=0, bos_id=2, eos_id=3)

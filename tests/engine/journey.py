@@ -1,44 +1,12 @@
-"""Bundles whose batches can stay on the device, and courses of joins, leaves and steps for them."""
+"""Courses of joins, leaves and steps for batches that stay on the device."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dragoman_bundle.bundle import Bundle, open_bundle
-from dragoman_bundle.shortlist import Shortlist
-from tests.export.toy_checkpoint import make_members, train_tokenizer
+from tests.engine.exported import VOCABULARY
 
-from dragoman_export.assembly import export_subject
-from dragoman_export.trained import subject_of
 from dragoman_server.engine import StepInput, StepOutput
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
-
-VOCABULARY = 40
-
-
-def make_shortlist() -> Shortlist:
-    """Candidates that differ from sentence to sentence, in kind and number."""
-    generator = np.random.default_rng(2)
-    sizes = generator.integers(0, 6, VOCABULARY)
-    return Shortlist(
-        first_V=np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32),
-        target_N=generator.integers(4, VOCABULARY, sizes.sum()).astype(np.uint16),
-        always=np.array([3, 4, 5], np.uint16),
-        target_vocabulary=VOCABULARY,
-    )
-
-
-def export_family(family: str, models: Path) -> Bundle:
-    """A toy of the family in fp32 and int8, with a shortlist."""
-    folder = models / family / "1"
-    export_subject(
-        subject_of(make_members(family, train_tokenizer(VOCABULARY))),
-        folder,
-        precisions=["fp32", "int8"],
-        build_shortlist=make_shortlist,
-        report=lambda line: None,
-    )
-    return open_bundle(folder)
 
 
 class Journey:

@@ -23,9 +23,9 @@ def trained_bundle(toy_models: Path) -> Bundle:
 
 @pytest.fixture(scope="module")
 def lines(toy_folder: Path) -> list[str]:
-    """Three hundred sentences, a fifth of them several in one."""
-    short = (toy_folder / "train.de").read_text().splitlines()[:240]
-    return short + [" ".join(short[i : i + 2 + i % 5]) for i in range(60)]
+    """A hundred sentences, a fifth of them several in one."""
+    short = (toy_folder / "train.de").read_text().splitlines()[:80]
+    return short + [" ".join(short[i : i + 2 + i % 5]) for i in range(20)]
 
 
 def sentences(bundle: Bundle, lines: list[str], beam_size: int) -> list[Sentence]:

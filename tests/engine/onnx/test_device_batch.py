@@ -13,7 +13,8 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnxruntime import InferenceSession, OrtValue
-from tests.engine.journey import VOCABULARY, Journey, assert_same, export_family
+from tests.engine.exported import ON_DEVICE, VOCABULARY, export_family
+from tests.engine.journey import Journey, assert_same
 from tests.engine.tiny_graphs import tiny_bundle
 
 from dragoman_export.graphs.regroup import write_regroup_graph
@@ -31,13 +32,12 @@ from dragoman_server.engine.onnx.session import (
 )
 from dragoman_server.engine.scheduling.padding import padded_rows
 
-FAMILIES = ["luong", "plain", "transformer"]
 TOLERANCE = {"fp32": 1e-5, "int8": 0.0}
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
+@pytest.fixture(scope="module", params=ON_DEVICE)
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    return export_family(request.param, tmp_path_factory.mktemp("models"))
+    return export_family(request.param, tmp_path_factory)
 
 
 def open_on(bundle: Bundle, precision: str, *, shortlist: bool, on_device: bool) -> OnnxDecoder:

@@ -6,32 +6,32 @@ from tests.engine.exported import (
     check_it_decodes_what_pytorch_does,
     check_who_joins_decodes_as_alone,
     export_family,
+    open_plain,
 )
-from tests.export.toy_checkpoint import ALIKE, CONFIGS
+from tests.export.toy_checkpoint import CONFIGS
 
-from dragoman_server.engine.onnx.opening import open_decoder
-from dragoman_server.engine.onnx.session import DecoderOptions
+FEW = ("luong", "plain", "structured", "ssru")
+"""Those that differ most in what they remember; `tests/export` tries the graphs of the others, too."""
 
 
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(name, marks=[pytest.mark.long] if name in ALIKE else [])
+        pytest.param(name, marks=[] if name in FEW else [pytest.mark.long])
         for name in CONFIGS
         if not name.startswith(("transformer", "lm"))
     ],
 )
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """Those whose state grows are in `test_growing_state`."""
-    return export_family(request.param, tmp_path_factory.mktemp("models"))
+    return export_family(request.param, tmp_path_factory)
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-5), ("int8", 1e-3)])
 def test_whoever_joins_a_running_batch_decodes_to_what_it_decodes_to_alone(
     exported: Bundle, precision: str, tolerance: float
 ) -> None:
-    decoder = open_decoder(exported, DecoderOptions(device="cpu", precision=precision, num_threads=1))
-    check_who_joins_decodes_as_alone(decoder, 4, (20,), tolerance)
+    check_who_joins_decodes_as_alone(open_plain(exported, precision), 4, (20,), tolerance)
 
 
 def test_the_engine_decodes_what_pytorch_does(exported: Bundle) -> None:

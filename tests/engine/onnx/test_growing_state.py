@@ -7,13 +7,12 @@ from tests.engine.exported import (
     check_it_decodes_what_pytorch_does,
     check_who_joins_decodes_as_alone,
     export_family,
+    open_plain,
 )
 
 from dragoman_server.engine.decoder import StepInput
 from dragoman_server.engine.onnx.batch import OnnxBatch
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
-from dragoman_server.engine.onnx.opening import open_decoder
-from dragoman_server.engine.onnx.session import DecoderOptions
 
 
 @pytest.fixture(
@@ -21,7 +20,7 @@ from dragoman_server.engine.onnx.session import DecoderOptions
     params=["transformer", "lm", "ensemble", pytest.param("transformer-post", marks=pytest.mark.long)],
 )
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    return export_family(request.param, tmp_path_factory.mktemp("models"))
+    return export_family(request.param, tmp_path_factory)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
@@ -29,9 +28,9 @@ def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def test_whoever_joins_a_running_batch_decodes_to_what_it_decodes_to_alone(
     exported: Bundle, precision: str, beam_size: int
 ) -> None:
-    decoder = open_decoder(exported, DecoderOptions(device="cpu", precision=precision, num_threads=1))
     # Bit for bit in int8, where a difference would grow.
     tolerance = 0 if precision == "int8" else 1e-5
+    decoder = open_plain(exported, precision)
     check_who_joins_decodes_as_alone(decoder, beam_size, (4 * beam_size, 320), tolerance)
 
 
@@ -65,7 +64,7 @@ def past(batch: OnnxBatch) -> int:
 
 
 def test_the_past_is_as_long_as_the_oldest_who_is_there(exported: Bundle) -> None:
-    decoder = open_decoder(exported, DecoderOptions(device="cpu", precision="fp32", num_threads=1))
+    decoder = open_plain(exported, "fp32")
     batch = open_batch(decoder, 1)
     for _ in range(6):
         step(batch, [0])

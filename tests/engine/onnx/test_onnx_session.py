@@ -1,5 +1,7 @@
 """Where graphs run, told by real sessions."""
 
+import subprocess
+import sys
 from typing import Any
 
 import onnxruntime
@@ -14,6 +16,11 @@ from dragoman_server.engine.onnx.session import (
     find_strays,
     open_session,
 )
+
+
+def test_importing_the_engine_does_not_import_onnxruntime() -> None:
+    script = "import sys, dragoman_server.engine; sys.exit('onnxruntime' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
 def test_a_session_takes_its_threads_and_does_not_spin(bundle: Bundle) -> None:

@@ -98,7 +98,7 @@ def with_shortlist(bundle: Bundle, always: np.ndarray) -> Bundle:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-@pytest.mark.parametrize("beam_size", [1, 4, 8])
+@pytest.mark.parametrize("beam_size", [1, pytest.param(4, marks=pytest.mark.long), 8])
 @pytest.mark.parametrize("has_prefixes", [False, True])
 def test_a_translation_does_not_depend_on_its_neighbours(
     bundle: Bundle, lines: list[str], precision: str, beam_size: int, has_prefixes: bool

@@ -204,13 +204,13 @@ def test_warming_up_is_told_to_nobody(start: Start, recorder: Recorder) -> None:
     assert len(recorder.steps) == 2
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signals_that_are_meant_for_others_end_nothing(start: Start, number: signal.Signals) -> None:
+def test_signals_that_are_meant_for_others_end_nothing(start: Start) -> None:
     engine = start(openers.open_slow)
-    future = engine.submit([sentence(7, steps=20)])[0]
-    assert engine.pid is not None
-    os.kill(engine.pid, number)
-    assert future.result(30).hypotheses
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        future = engine.submit([sentence(7, steps=20)])[0]
+        assert engine.pid is not None
+        os.kill(engine.pid, number)
+        assert future.result(30).hypotheses
 
 
 def test_what_is_left_when_it_is_closed_fails(start: Start, recorder: Recorder) -> None:
