@@ -1,13 +1,12 @@
 """A vocabulary beside a sentencepiece model gives the ids, or is refused with the reason."""
 
-import io
 import json
 import random
 
 import pytest
-import sentencepiece
 from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
+from tests.pieces import train_pieces
 
 IDS = SpecialIds(pad=5, unk=1, bos=5, eos=0)
 VOCABULARY = {"</s>": 0, "<unk>": 1, "b": 2, "▁": 3, "a": 4, "<pad>": 5, ">>xx<<": 7}
@@ -15,11 +14,7 @@ VOCABULARY = {"</s>": 0, "<unk>": 1, "b": 2, "▁": 3, "a": 4, "<pad>": 5, ">>xx
 
 @pytest.fixture(scope="module")
 def model() -> bytes:
-    writer = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["abc"]), model_writer=writer, model_type="char", vocab_size=7, minloglevel=2
-    )
-    return writer.getvalue()
+    return train_pieces(["abc"], 7)
 
 
 def make(

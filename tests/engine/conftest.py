@@ -1,14 +1,13 @@
 """A bundle of small, real graphs."""
 
-import io
 from collections.abc import Iterator
 
 import pytest
-import sentencepiece
 from dragoman_bundle.bundle import Bundle
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.engine.house import House
 from tests.engine.tiny_graphs import tiny_bundle
+from tests.pieces import train_pieces
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -18,11 +17,7 @@ def _remembered_traces(remembered_traces: None) -> None:
 
 @pytest.fixture(scope="session")
 def tokenizer() -> Tokenizer:
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["abc"]), model_writer=model, model_type="char", vocab_size=7, minloglevel=2
-    )
-    return Tokenizer(model.getvalue())
+    return Tokenizer(train_pieces(["abc"], 7))
 
 
 @pytest.fixture(scope="session")

@@ -3,22 +3,16 @@
 It has one state of fixed size and one that grows with every step, memory with and without a time axis.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 from dragoman_bundle.bundle import Bundle
-from dragoman_bundle.decoding import DecodingDefaults
-from dragoman_bundle.manifest import (
-    FORMAT_VERSION,
-    Architecture,
-    Manifest,
-    SpecialIds,
-    TensorContract,
-    TensorSpec,
-)
+from dragoman_bundle.manifest import TensorContract, TensorSpec
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from onnx import TensorProto, helper, numpy_helper
+from tests.server.copying_bundle import MANIFEST
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 VOCABULARY, WIDTH = 40, 16
@@ -183,20 +177,11 @@ def tiny_bundle(folder: Path, tokenizer: Tokenizer, precisions: tuple[str, ...] 
         dtypes = {p: dtype or ("float16" if p == "fp16" else "float32") for p in precisions}
         return TensorSpec(name=name, dtype=dtypes, shape=shape, growth_axis=growth_axis)
 
-    ids = SpecialIds(pad=PAD, unk=UNK, bos=BOS, eos=EOS)
-    manifest = Manifest(
-        format_version=FORMAT_VERSION,
+    manifest = replace(
+        MANIFEST,
         name="tiny",
-        version="1",
-        source_language="de",
-        target_language="en",
-        architecture=Architecture(family="tiny", parameters=1, description="random"),
         source_vocabulary=VOCABULARY,
         target_vocabulary=VOCABULARY,
-        source_ids=ids,
-        target_ids=ids,
-        source_tokenizer="shared.spm",
-        target_tokenizer="shared.spm",
         contract=TensorContract(
             memory=(
                 spec("memory.keys", "S", "T", WIDTH),
@@ -206,18 +191,7 @@ def tiny_bundle(folder: Path, tokenizer: Tokenizer, precisions: tuple[str, ...] 
             ),
             state=(spec("state.hidden", "P", WIDTH), spec("state.past", "P", "U", WIDTH, growth_axis=1)),
         ),
-        decoding=DecodingDefaults(
-            beam_size=4,
-            length_penalty=1.0,
-            max_source_tokens=64,
-            max_output_tokens=64,
-            max_output_ratio=2.0,
-            max_output_margin=5,
-        ),
         precisions=precisions,
         quality=(),
-        licence="none",
-        credit="none",
-        files={},
     )
     return Bundle(path=folder, manifest=manifest, source_tokenizer=tokenizer, target_tokenizer=tokenizer)

@@ -3,7 +3,6 @@
 Shapes: T source positions, U target positions, D width, V vocabulary.
 """
 
-import io
 import json
 import math
 import shutil
@@ -14,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sentencepiece
 from numpy.typing import NDArray
+from tests.pieces import train_pieces
 
 Arrays = dict[str, NDArray[Any]]
 CODES = {"<f4": 0, "|i1": 1, "<i2": 2, "<i4": 3, "<f2": 4, "<u2": 5}
@@ -322,15 +321,7 @@ ARGOS_METADATA = {
 def write_package(folder: Path) -> Path:
     """What is in a package of Argos Translate."""
     write_model(folder / "model", Form(version=6, numbers="int8", is_tied=True))
-    letters = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["abcdefghij klmnopqr"] * 8),
-        model_writer=letters,
-        model_type="char",
-        vocab_size=22,
-        minloglevel=2,
-    )
-    (folder / "sentencepiece.model").write_bytes(letters.getvalue())
+    (folder / "sentencepiece.model").write_bytes(train_pieces(["abcdefghij klmnopqr"] * 8, 22))
     (folder / "metadata.json").write_text(json.dumps(ARGOS_METADATA))
     (folder / "README.md").write_text("# German - English\n\nLicense: CC0\n")
     (folder / "stanza").mkdir()

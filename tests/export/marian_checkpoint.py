@@ -1,6 +1,5 @@
 """A MarianMT checkpoint as it would be downloaded: random weights, real files."""
 
-import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import sentencepiece
 import torch
+from tests.pieces import train_pieces
 from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
 SOURCE_TEXT = [
@@ -19,15 +19,7 @@ TARGET_TEXT = ["the old man sees a dog", "a dog calls the red bird", "today the 
 
 
 def train_spm(lines: list[str], size: int) -> bytes:
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines * 8),
-        model_writer=model,
-        vocab_size=size,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    return model.getvalue()
+    return train_pieces(lines * 8, size, "unigram", hard_vocab_limit=False)
 
 
 def pieces_of(model: bytes) -> list[str]:

@@ -1,12 +1,12 @@
 """Checkpoints of M2M100 and NLLB as they would be downloaded: random weights, real files."""
 
-import io
 import json
 from pathlib import Path
 from typing import Any
 
 import sentencepiece
 import torch
+from tests.pieces import train_pieces
 from transformers import GenerationConfig, M2M100Config, M2M100ForConditionalGeneration
 from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES as M2M100
 from transformers.models.nllb.tokenization_nllb import FAIRSEQ_LANGUAGE_CODES as FLORES
@@ -23,16 +23,7 @@ PRACTISED = ("deu_Latn", "eng_Latn", "spa_Latn", "zho_Hans", "__de__", "__en__",
 
 
 def train_bpe(size: int = 90) -> bytes:
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXT * 8),
-        model_writer=model,
-        model_type="bpe",
-        vocab_size=size,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    return model.getvalue()
+    return train_pieces(TEXT * 8, size, "bpe", hard_vocab_limit=False)
 
 
 def write_multilingual(

@@ -1,16 +1,16 @@
 """Checkpoints of every family, small enough to be exported in a second or two, with random weights."""
 
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import sentencepiece
 import torch
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from tests.pieces import BESIDE_PAD, train_pieces
 
 from dragoman_export import assembly
 from dragoman_export.graphs.builder import Graphs
@@ -36,56 +36,28 @@ from dragoman_training.models import (
 from dragoman_training.recipe.data import DataConfig
 from dragoman_training.recipe.settings import CardConfig, DecodingConfig, Recipe, TrainingConfig
 
+plain = partial(PlainConfig, embedding_size=12, units=14)
+luong = partial(LuongConfig, embedding_size=12, decoder_units=14)
+bahdanau = partial(BahdanauConfig, embedding_size=12, encoder_units=10, decoder_units=14, attention_units=9)
+transformer = partial(TransformerConfig, width=12, heads=3, feed_forward=20, encoder_layers=1)
+language_model = partial(LanguageModelConfig, embedding_size=12, units=14, attention_units=9)
 CONFIGS: dict[str, ModelConfig] = {
-    "luong": LuongConfig(
-        embedding_size=12, encoder_layers=2, encoder_units=10, decoder_layers=2, decoder_units=14
+    "luong": luong(encoder_layers=2, encoder_units=10, decoder_layers=2),
+    "bahdanau-gru": bahdanau(cell="gru", encoder_layers=2),
+    "bahdanau-lstm": bahdanau(cell="lstm", encoder_layers=1),
+    "plain": plain(layers=1, reverse_source=False),
+    "plain-relu": plain(cell="rnn-relu", embedding_scale=4.0, layers=2),
+    "plain-simple": plain(cell="rnn", embedding_scale=4.0, layers=2),
+    "plain-gru": plain(cell="gru", embedding_scale=4.0, layers=3),
+    "luong-local-m": luong(encoder_units=7, decoder_layers=1, score="dot", attention="local-m", window=2),
+    "luong-local-p": luong(
+        encoder_layers=1, encoder_units=10, score="concat", attention="local-p", window=4, input_feeding=False
     ),
-    "bahdanau-gru": BahdanauConfig(
-        cell="gru",
-        embedding_size=12,
-        encoder_layers=2,
-        encoder_units=10,
-        decoder_units=14,
-        attention_units=9,
-    ),
-    "bahdanau-lstm": BahdanauConfig(
-        cell="lstm",
-        embedding_size=12,
-        encoder_layers=1,
-        encoder_units=10,
-        decoder_units=14,
-        attention_units=9,
-    ),
-    "plain": PlainConfig(embedding_size=12, layers=1, units=14, reverse_source=False),
-    "plain-relu": PlainConfig(cell="rnn-relu", embedding_size=12, embedding_scale=4.0, layers=2, units=14),
-    "plain-simple": PlainConfig(cell="rnn", embedding_size=12, embedding_scale=4.0, layers=2, units=14),
-    "plain-gru": PlainConfig(cell="gru", embedding_size=12, embedding_scale=4.0, layers=3, units=14),
-    "luong-local-m": LuongConfig(
-        embedding_size=12,
-        encoder_units=7,
-        decoder_layers=1,
-        decoder_units=14,
-        score="dot",
-        attention="local-m",
-        window=2,
-    ),
-    "luong-local-p": LuongConfig(
-        embedding_size=12,
-        encoder_layers=1,
-        encoder_units=10,
-        decoder_units=14,
-        score="concat",
-        attention="local-p",
-        window=4,
-        input_feeding=False,
-    ),
-    "luong-scaled": LuongConfig(
-        embedding_size=12,
+    "luong-scaled": luong(
         embedding_scale=3.0,
         encoder_layers=1,
         encoder_units=7,
         decoder_layers=1,
-        decoder_units=14,
         score="scaled_dot",
         input_feeding=False,
     ),
@@ -100,11 +72,10 @@ CONFIGS: dict[str, ModelConfig] = {
     "structured": StructuredConfig(
         embedding_size=12, encoder_units=10, decoder_units=14, annotations=4, annotation_units=9
     ),
-    "transformer": TransformerConfig(width=12, heads=3, feed_forward=20, encoder_layers=1, decoder_layers=2),
-    "transformer-post": TransformerConfig(
+    "transformer": transformer(decoder_layers=2),
+    "transformer-post": transformer(
         width=16,
         heads=2,
-        feed_forward=20,
         encoder_layers=2,
         decoder_layers=1,
         norm="post",
@@ -112,11 +83,7 @@ CONFIGS: dict[str, ModelConfig] = {
         max_positions=130,
         activation="swish",
     ),
-    "transformer-untied": TransformerConfig(
-        width=12,
-        heads=3,
-        feed_forward=20,
-        encoder_layers=1,
+    "transformer-untied": transformer(
         decoder_layers=1,
         positions="learned",
         shared_positions=False,
@@ -124,24 +91,14 @@ CONFIGS: dict[str, ModelConfig] = {
         activation="gelu-sigmoid",
         tied_output=False,
     ),
-    "ssru": TransformerConfig(
-        width=16, heads=2, feed_forward=20, encoder_layers=2, decoder_layers=2, past="ssru"
-    ),
-    "lm": LanguageModelConfig(embedding_size=12, layers=1, units=14, attention_units=9),
-    "lm-span": LanguageModelConfig(embedding_size=12, layers=2, units=14, attention_units=9, span=3),
+    "ssru": transformer(width=16, heads=2, encoder_layers=2, decoder_layers=2, past="ssru"),
+    "lm": language_model(layers=1),
+    "lm-span": language_model(layers=2, span=3),
 }
 ALIKE = {
-    "bahdanau-lstm",
-    "deep-ensemble",
-    "lm-span",
-    "luong-local-m",
-    "luong-scaled",
-    "plain-gru",
-    "plain-relu",
-    "plain-simple",
-    "transformer-post",
-    "transformer-untied",
-}
+    "bahdanau-lstm", "deep-ensemble", "lm-span", "luong-local-m", "luong-scaled", "plain-gru", "plain-relu",
+    "plain-simple", "transformer-post", "transformer-untied",
+}  # fmt: skip
 """Families that differ little from others, or take long: only the long tests try their graphs."""
 ENSEMBLE = (
     CONFIGS["luong-scaled"],
@@ -169,19 +126,8 @@ PROGRESS = {
 
 
 def train_tokenizer(vocabulary: int) -> Tokenizer:
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["abcdefghijklm nopqrstuvwxyz äöüß ABCDEFGHIJ"] * 8),
-        model_writer=model,
-        model_type="char",
-        vocab_size=vocabulary,
-        pad_id=0,
-        unk_id=1,
-        bos_id=2,
-        eos_id=3,
-        minloglevel=2,
-    )
-    return Tokenizer(model.getvalue())
+    lines = ["abcdefghijklm nopqrstuvwxyz äöüß ABCDEFGHIJ"] * 8
+    return Tokenizer(train_pieces(lines, vocabulary, **BESIDE_PAD))
 
 
 def make_checkpoint(config: ModelConfig, source: Tokenizer, target: Tokenizer) -> Checkpoint:

@@ -4,7 +4,6 @@ Its translations are known beforehand, its attention is on the very token it cop
 it is the real thing: sentencepiece, ONNX graphs, checksums. With `slowness` a step takes its time.
 """
 
-import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from dragoman_bundle.manifest import (
 )
 from dragoman_bundle.writer import seal, staged_bundle
 from onnx import TensorProto, helper, numpy_helper
+from tests.pieces import BESIDE_PAD, train_pieces
 
 IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)
 OPSET = 20
@@ -97,22 +97,14 @@ def write_bundle(
 
 
 def _train_tokenizer(tags: tuple[str, ...]) -> bytes:
-    model = io.BytesIO()
     letters = "aäbcdefghijklmnoöpqrsßtuüvwxyzAÄBCDEFGHIJKLMNOÖPQRSTUÜVWXYZéèçñ0123456789.,;:!?-'\"()"
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([f"{letters} {letters}"] * 4),
-        model_writer=model,
-        model_type="char",
-        vocab_size=len(letters) + 5 + len(tags),
+    return train_pieces(
+        [f"{letters} {letters}"] * 4,
+        len(letters) + 5 + len(tags),
         user_defined_symbols=list(tags),
         character_coverage=1.0,
-        pad_id=IDS.pad,
-        unk_id=IDS.unk,
-        bos_id=IDS.bos,
-        eos_id=IDS.eos,
-        minloglevel=2,
+        **BESIDE_PAD,
     )
-    return model.getvalue()
 
 
 def _encoder() -> onnx.ModelProto:

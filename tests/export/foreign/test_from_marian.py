@@ -1,11 +1,9 @@
 """Marian's own files: their models answer as Marian and Mozilla's engine do; what is not known is refused."""
 
-import io
 from pathlib import Path
 
 import numpy as np
 import pytest
-import sentencepiece
 import yaml
 from click.testing import CliRunner
 from dragoman_bundle.bundle import open_bundle
@@ -13,6 +11,7 @@ from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.search import Hypothesis, Stepper, beam_search
 from numpy.typing import NDArray
 from tests.export.firefox_shortlist import binary_shortlist
+from tests.pieces import train_pieces
 
 from dragoman_export.assembly import make_graphs
 from dragoman_export.bundle_files import write_graphs
@@ -179,19 +178,8 @@ def toy(path: Path, **changed: object) -> Path:
 @pytest.fixture
 def vocabulary(tmp_path: Path) -> None:
     """A file of letters beside the models, numbered as Marian's trainer numbers pieces."""
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["abcdefghijklmn"] * 8),
-        model_writer=model,
-        model_type="char",
-        vocab_size=PIECES,
-        eos_id=0,
-        unk_id=1,
-        bos_id=-1,
-        pad_id=-1,
-        minloglevel=2,
-    )
-    (tmp_path / "vocab.spm").write_bytes(model.getvalue())
+    ids = {"eos_id": 0, "unk_id": 1, "bos_id": -1, "pad_id": -1}
+    (tmp_path / "vocab.spm").write_bytes(train_pieces(["abcdefghijklmn"] * 8, PIECES, **ids))
 
 
 def test_prenorm_transformer_is_what_its_reference_is(tmp_path: Path, vocabulary: None) -> None:

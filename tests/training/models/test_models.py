@@ -6,17 +6,16 @@ from typing import get_args
 import pytest
 import torch
 from tests.export import toy_checkpoint
+from tests.export.toy_checkpoint import luong, plain
 from torch import Tensor, nn
 
 from dragoman_training.models import (
     LanguageModel,
     LanguageModelConfig,
     Luong,
-    LuongConfig,
     ModelConfig,
     MultiHeadConfig,
     Plain,
-    PlainConfig,
     Seq2Seq,
     VocabularyShape,
     build_model,
@@ -24,39 +23,13 @@ from dragoman_training.models import (
 from dragoman_training.models.attentional import AttentionalLSTM
 
 CONFIGS: dict[str, ModelConfig] = toy_checkpoint.CONFIGS | {
-    "luong-deep": LuongConfig(
-        embedding_size=12,
-        encoder_units=10,
-        encoder_layers=3,
-        decoder_units=14,
-        decoder_layers=3,
-        embedding_scale=4,
-    ),
-    "luong-concat": LuongConfig(
-        embedding_size=12,
-        encoder_units=10,
-        decoder_units=14,
-        score="concat",
-        input_feeding=False,
-        embedding_scale=4,
-    ),
-    "luong-local-m-unfed": LuongConfig(
-        embedding_size=12,
-        encoder_units=10,
-        decoder_units=14,
-        attention="local-m",
-        window=2,
-        input_feeding=False,
-    ),
+    "luong-deep": luong(encoder_units=10, encoder_layers=3, decoder_layers=3, embedding_scale=4),
+    "luong-concat": luong(encoder_units=10, score="concat", input_feeding=False, embedding_scale=4),
+    "luong-local-m-unfed": luong(encoder_units=10, attention="local-m", window=2, input_feeding=False),
     "multi-head-unfed": MultiHeadConfig(
-        embedding_size=12,
-        encoder_units=10,
-        decoder_units=14,
-        attention_units=8,
-        heads=1,
-        input_feeding=False,
+        embedding_size=12, encoder_units=10, decoder_units=14, attention_units=8, heads=1, input_feeding=False
     ),
-    "plain-reversed": PlainConfig(embedding_size=12, embedding_scale=4, units=14, layers=2),
+    "plain-reversed": plain(embedding_scale=4, layers=2),
 }
 VOCABULARY = VocabularyShape(source_size=40, target_size=30, shared=False, bos=2, never_produced=(0, 1, 2))
 ONE_VOCABULARY = VocabularyShape(source_size=40, target_size=40, shared=True, bos=2, never_produced=(0, 1, 2))
