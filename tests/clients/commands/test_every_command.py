@@ -26,12 +26,6 @@ def commands(
 
 
 COMMANDS = dict(commands(main))
-REQUIRED = [
-    (path, parameter)
-    for path, command in COMMANDS.items()
-    for parameter in command.params
-    if parameter.required
-]
 
 
 @pytest.fixture(autouse=True)
@@ -47,23 +41,8 @@ def call(*arguments: str) -> Result:
     return result
 
 
-def value_of(parameter: click.Parameter, folder: Path) -> str:
-    """One that the parameter's type takes."""
-    match parameter.type:
-        case click.Path(file_okay=False):
-            return str(folder)
-        case click.Path():
-            file = folder / "file"
-            file.touch()
-            return str(file)
-        case click.Choice(choices=choices):
-            return str(choices[0])
-    return "1"
-
-
 def test_the_commands_are_those_of_the_documents() -> None:
     assert {("serve",), ("translate",), ("align", "train"), ("models", "copy")} <= set(COMMANDS)
-    assert len(REQUIRED) > 30
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -88,24 +67,3 @@ def test_a_command_without_arguments_says_what_it_lacks(
     }
     assert result.exit_code == (1 if path in needs_none else 2)
     assert needs_none.get(path, "Usage: ") in told
-
-
-@pytest.mark.parametrize(
-    ("path", "left_out"), REQUIRED, ids=[f"{' '.join(path)} without {left.name}" for path, left in REQUIRED]
-)
-def test_each_required_option_is_asked_for_by_name(
-    path: tuple[str, ...], left_out: click.Parameter, tmp_path: Path
-) -> None:
-    given = [each for each in COMMANDS[path].params if each.required and each is not left_out]
-    arguments: list[str] = []
-    for parameter in given:
-        if isinstance(parameter, click.Option):
-            arguments.append(parameter.opts[0])
-        arguments.append(value_of(parameter, tmp_path))
-    result = call(*path, *arguments)
-    assert result.exit_code == 2, result.output
-    if isinstance(left_out, click.Option):
-        assert f"Missing option '{left_out.opts[0]}'" in result.output
-    else:
-        # Another argument may have taken its place.
-        assert "Error: " in result.output
