@@ -1,10 +1,7 @@
 """The guides of the client and the README's example: what they show is what happens, against a server."""
 
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -37,8 +34,8 @@ def addresses(folder: Path) -> Iterator[dict[str, str]]:
     files = {"--tls-certificate": "certificate.pem", "--tls-key": "key.pem", "--tokens": "tokens"}
     tls = [word for option, name in files.items() for word in (option, str(folder / name))]
     servers = {
-        "localhost:50051": ServerProcess(*models, "--http-port", "0", environment={}),
-        "localhost:50052": ServerProcess(*models, *tls, environment={}),
+        "localhost:50051": ServerProcess(*models, "--http-port", "0"),
+        "localhost:50052": ServerProcess(*models, *tls),
     }
     try:
         ready = {address: server.wait_for("ready") for address, server in servers.items()}
@@ -50,15 +47,24 @@ def addresses(folder: Path) -> Iterator[dict[str, str]]:
             server.kill()
 
 
-def run(code: str, addresses: dict[str, str], folder: Path) -> str:
-    """What it prints, with the servers where they really are."""
-    for written, actual in addresses.items():
-        code = code.replace(f'{written}"', f'{actual}"')
-    command = [sys.executable, "-W", "error", "-c", code]
-    environment = {**os.environ, "DRAGOMAN_TOKEN": TOKEN}
-    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+@pytest.fixture
+def run(
+    addresses: dict[str, str],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[[str], str]:
+    """What code prints, with the servers where they really are."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("DRAGOMAN_TOKEN", TOKEN)
+
+    def run(code: str) -> str:
+        for written, actual in addresses.items():
+            code = code.replace(f'{written}"', f'{actual}"')
+        exec(compile(code, "example", "exec"), {"__name__": "__main__"})
+        return capsys.readouterr().out
+
+    return run
 
 
 def examples() -> list[tuple[str, str]]:
@@ -70,13 +76,13 @@ def examples() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("number", range(len(examples())))
-def test_each_example_prints_what_the_page_says(number: int, addresses: dict[str, str], folder: Path) -> None:
+def test_each_example_prints_what_the_page_says(number: int, run: Callable[[str], str]) -> None:
     code, printed = examples()[number]
-    assert run(code, addresses, folder) == printed
+    assert run(code) == printed
 
 
-def test_the_example_of_the_readme_translates(addresses: dict[str, str], folder: Path) -> None:
+def test_the_example_of_the_readme_translates(run: Callable[[str], str]) -> None:
     [code] = re.findall(
         r"^```python\n(.*?)^```$", (HOUSE / "README.md").read_text(), re.MULTILINE | re.DOTALL
     )
-    assert run(code, addresses, folder) == "Good morning.\n"
+    assert run(code) == "Good morning.\n"

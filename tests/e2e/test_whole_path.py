@@ -12,7 +12,7 @@ import pytest
 from dragoman_bundle import open_bundle
 from tests.e2e.server_process import COMMAND, ServerProcess
 
-from dragoman import Client, ModelNotFoundError
+from dragoman import Client
 from dragoman_training.checkpoint import load_checkpoint
 from dragoman_training.recipe.reader import load_recipe
 
@@ -32,32 +32,42 @@ def server(request: pytest.FixtureRequest, toy_models: Path) -> Iterator[ServerP
     assert running.stop() == 0
 
 
+BY_INT8 = pytest.mark.parametrize("server", ["int8"], indirect=True)
+
+
+@pytest.fixture(scope="module")
+def test_set(toy_folder: Path) -> list[object]:
+    """The options of `dragoman evaluate` on the toy's."""
+    return ["--source", toy_folder / "test.de", "--reference", toy_folder / "test.en", "--beam", 4, "--json"]
+
+
+@pytest.fixture(scope="module")
+def by_checkpoint(
+    toy_checkpoint: Path, test_set: list[object], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[float, str]:
+    """The BLEU and the translations of the checkpoint."""
+    output = tmp_path_factory.mktemp("evaluated") / "checkpoint"
+    told = dragoman("evaluate", "--checkpoint", toy_checkpoint, *test_set, "--output", output)
+    return json.loads(told)["bleu"], output.read_text()
+
+
 def test_the_server_translates_as_the_checkpoint_does(
-    server: ServerProcess, toy_checkpoint: Path, toy_folder: Path, tmp_path: Path
+    server: ServerProcess, by_checkpoint: tuple[float, str], test_set: list[object], tmp_path: Path
 ) -> None:
-    files = ["--source", toy_folder / "test.de", "--reference", toy_folder / "test.en", "--json"]
-    by_server = json.loads(
-        dragoman(
-            *("evaluate", "--server", server.address, "--from", "de", "--to", "en", "--beam", 4),
-            *(*files, "--output", tmp_path / "server"),
-        )
-    )
-    by_checkpoint = json.loads(
-        dragoman(
-            *("evaluate", "--checkpoint", toy_checkpoint, "--beam", 4),
-            *(*files, "--output", tmp_path / "checkpoint"),
-        )
-    )
-    assert by_checkpoint["bleu"] > 90
+    options = ["--server", server.address, "--from", "de", "--to", "en", "--output", tmp_path / "server"]
+    by_server = json.loads(dragoman("evaluate", *options, *test_set))
+    bleu, translations = by_checkpoint
+    assert bleu > 90
     assert by_server.keys() >= {"bleu", "bleu_lc", "chrf", "signature", "sentences", "seconds"}
     assert by_server["sentences"] == 60
-    assert by_server["bleu"] == pytest.approx(by_checkpoint["bleu"], abs=1.0)
+    assert by_server["bleu"] == pytest.approx(bleu, abs=1.0)
     with Client(server.address) as client:
         (model,) = client.models()
     if model.precision == "fp32":
-        assert (tmp_path / "server").read_text() == (tmp_path / "checkpoint").read_text()
+        assert (tmp_path / "server").read_text() == translations
 
 
+@BY_INT8
 def test_the_client_gets_one_translation_a_text_with_words_aligned(server: ServerProcess) -> None:
     texts = ["ein hund sieht der vogel.", "", "  ein hund.\n\nder vogel. "]
     with Client(server.address) as client:
@@ -77,20 +87,13 @@ def test_the_client_gets_one_translation_a_text_with_words_aligned(server: Serve
     assert spaced.text.count("\n\n") == 1
 
 
+@BY_INT8
 def test_the_commands_translate(server: ServerProcess, tmp_path: Path) -> None:
     options = ["--server", server.address, "--from", "de", "--to", "en"]
-    assert dragoman("translate", *options, "ein hund ruft ein mann.") == "a dog calls a man.\n"
     assert dragoman("translate", *options, text="ein hund ruft ein mann.\n\n") == "a dog calls a man.\n\n"
-    assert "hund" in dragoman("translate", *options, "--n-best", 2, "--alignments", "ein hund ruft ein mann.")
     (tmp_path / "in").write_text("ein hund ruft ein mann.\n\nder fisch sucht der hund nie.\n")
     dragoman("translate-file", *options, tmp_path / "in", tmp_path / "out")
     assert (tmp_path / "out").read_text() == "a dog calls a man.\n\nnever the fish seeks the dog.\n"
-    assert "toy" in dragoman("models", "--server", server.address)
-
-
-def test_an_unknown_language_pair_names_those_there_are(server: ServerProcess) -> None:
-    with Client(server.address) as client, pytest.raises(ModelNotFoundError, match="de"):
-        client.translate(["x"], source="fr", target="en")
 
 
 def test_the_card_s_command_trains_the_model_again(
@@ -98,7 +101,7 @@ def test_the_card_s_command_trains_the_model_again(
 ) -> None:
     card = (toy_models / "toy" / "1" / "README.md").read_text()
     (command,) = re.findall(r"^dragoman train (recipe\.toml(?:.*\\\n)+.*)$", card, re.MULTILINE)
-    shell = f'{sys.executable} -m dragoman train {command} --set training.max_epochs=1 --out "$OUT"'
+    shell = f'{sys.executable} -m dragoman train {command} --set training.max_minutes=0.01 --out "$OUT"'
     done = subprocess.run(
         ["/bin/sh", "-c", shell],
         cwd=toy_models / "toy" / "1",
