@@ -52,7 +52,7 @@ def test_a_recipe_is_written_that_trains_as_the_next_command_says(
         "--out",
         tmp_path / "run",
         "--set",
-        "training.max_epochs=1",
+        "training.max_minutes=0.01",
         "training.threads=1",
     )
     assert trained.exit_code == 0, trained.output

@@ -36,7 +36,7 @@ OVERRIDES = {
         ("model={family='transformer',width=16,heads=2,feed_forward=24,encoder_layers=1,decoder_layers=2}")
     ],
 }
-COMMON = ["training.max_epochs=1", "training.validate_every_epochs=0.5"]
+COMMON = ["training.max_epochs=1", "training.batch_tokens=1200", "training.validate_every_epochs=0.5"]
 
 
 @pytest.fixture(scope="module")

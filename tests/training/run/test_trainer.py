@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import os
+import shutil
 import signal
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -66,76 +67,44 @@ def test_a_line_that_is_cut_is_warned_of(toy_checkpoint: Path) -> None:
         assert len(system.translate(["der mann sieht der hund."])) == 1
 
 
-BAHDANAU = """family = "bahdanau"
-cell = "{cell}"
-embedding_size = 16
-encoder_units = 16
-decoder_units = 32
-attention_units = 16
-dropout = 0.1
-"""
-STRUCTURED = """family = "structured"
-annotations = 3
-annotation_units = 16
-embedding_size = 32
-encoder_layers = 1
-encoder_units = 32
-decoder_layers = 1
-decoder_units = 32
-dropout = 0.1
-"""
-TRANSFORMER = """family = "transformer"
-width = 32
-heads = 2
-feed_forward = 48
-encoder_layers = 1
-decoder_layers = 1
-positions = "learned"
-dropout = 0.1
-"""
-PLAIN = """family = "plain"
-embedding_size = 32
-layers = 2
-units = 32
-dropout = 0.1
-"""
-MULTI_HEAD = """family = "multi-head"
-attention_units = 32
-heads = 2
-embedding_size = 32
-encoder_layers = 1
-encoder_units = 32
-decoder_layers = 1
-decoder_units = 32
-dropout = 0.1
-"""
-LOCAL = """family = "luong"
-attention = "{attention}"
-window = 2
-embedding_size = 32
-encoder_layers = 1
-encoder_units = 32
-decoder_layers = 1
-decoder_units = 32
-dropout = 0.1
-"""
-LANGUAGE_MODEL = """family = "lm"
-embedding_size = 32
-units = 32
-attention_units = 16
-dropout = 0.1
-"""
-FAMILIES = {
+BAHDANAU = {
+    "family": "bahdanau",
+    "embedding_size": 16,
+    "encoder_units": 16,
+    "decoder_units": 32,
+    "attention_units": 16,
+}
+PLAIN = {"family": "plain", "embedding_size": 32, "layers": 2, "units": 32}
+TRANSFORMER = {
+    "family": "transformer",
+    "width": 32,
+    "heads": 2,
+    "feed_forward": 48,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "positions": "learned",
+}
+SIZES = {
+    "embedding_size": 32,
+    "encoder_layers": 1,
+    "encoder_units": 32,
+    "decoder_layers": 1,
+    "decoder_units": 32,
+}
+FAMILIES: dict[str, dict[str, object]] = {
     "plain": PLAIN,
-    "multi-head": MULTI_HEAD,
-    "local-m": LOCAL.format(attention="local-m"),
-    "local-p": LOCAL.format(attention="local-p"),
-    "lm": LANGUAGE_MODEL,
-    "bahdanau gru": BAHDANAU.format(cell="gru"),
-    "bahdanau lstm": BAHDANAU.format(cell="lstm"),
-    "structured": STRUCTURED,
+    "multi-head": {"family": "multi-head", "attention_units": 32, "heads": 2, **SIZES},
+    "local-m": {"family": "luong", "attention": "local-m", "window": 2, **SIZES},
+    "local-p": {"family": "luong", "attention": "local-p", "window": 2, **SIZES},
+    "lm": {"family": "lm", "embedding_size": 32, "units": 32, "attention_units": 16},
+    "bahdanau gru": {"cell": "gru", **BAHDANAU},
+    "bahdanau lstm": {"cell": "lstm", **BAHDANAU},
+    "structured": {"family": "structured", "annotations": 3, "annotation_units": 16, **SIZES},
     "transformer": TRANSFORMER,
 }
+ONE_EPOCH, TWO_EPOCHS = (
+    ["--set", "training.batch_tokens=1200", f"training.max_epochs={epochs}"] for epochs in (1, 2)
+)
 FP16 = ["--set", 'training.precision="fp16"']
 VARIANTS = {
     "luong": [],
@@ -178,7 +147,8 @@ def variant_recipe(toy_folder: Path, folder: Path, variant: str, *, num_train: i
     text = (toy_folder / "toy.toml").read_text()
     if family := FAMILIES.get(variant.split(",")[0]):
         head, tail = text.split('family = "luong"')[0], text.split("dropout = 0.1")[1]
-        text = head + family + tail
+        lines = [f"{key} = {json.dumps(value)}\n" for key, value in family.items()]
+        text = head + "".join([*lines, "dropout = 0.1", tail])
     if variant == "lm":
         # It has no source side.
         lines = text.splitlines(keepends=True)
@@ -313,27 +283,24 @@ def test_resuming_a_checkpoint_of_another_family_is_refused(
     assert 'the checkpoint is of the family "luong", but the recipe of "bahdanau"' in said
 
 
-def test_resuming_on_other_pairs_is_refused(toy_folder: Path, tmp_path: Path) -> None:
-    recipe = variant_recipe(toy_folder, tmp_path, "luong", num_train=1000)
-    options = ["--out", tmp_path / "run", "--set", "training.batch_tokens=1200"]
-    run(recipe, *options, "--set", "training.max_epochs=1")
+def test_resuming_on_other_pairs_is_refused(toy_folder: Path, tmp_path: Path, begun: Path) -> None:
+    recipe = variant_recipe(toy_folder, tmp_path, "luong", num_train=3000)
     lines = (tmp_path / "train.en").read_text().splitlines(keepends=True)
     (tmp_path / "train.en").write_text("".join([*lines[:-1], "the dog.\n"]))
-    said = refusal(recipe, *options, "--set", "training.max_epochs=2", "--resume")
-    assert "the run was begun on other training pairs (1,000 pairs, checksum " in said
+    said = refusal(recipe, "--out", begun, "--resume", *TWO_EPOCHS)
+    assert "the run was begun on other training pairs (3,000 pairs, checksum " in said
 
 
 def test_a_warm_up_that_never_ends_is_warned_of(toy_folder: Path, tmp_path: Path) -> None:
-    options = ["--set", "training.max_epochs=1", "--set", "training.batch_tokens=1200"]
+    recipe = variant_recipe(toy_folder, tmp_path, "luong")
     said = {
-        steps: run(
-            *(toy_folder / "toy.toml", "--out", tmp_path / steps, *options),
-            *("--set", f"training.warmup_steps={steps}"),
-        )
-        for steps in ("500", "5")
+        steps: run(recipe, "--out", tmp_path / steps, *ONE_EPOCH, f"training.warmup_steps={steps}")
+        for steps in ("500", "1")
     }
-    assert "Warning: training.warmup_steps is 500, but training.max_epochs allows 24 steps" in said["500"]
-    assert "training.warmup_steps" not in said["5"]
+    num_steps = read_checkpoint(tmp_path / "1" / "last.safetensors")[2]["step"]
+    warning = f"Warning: training.warmup_steps is 500, but training.max_epochs allows {num_steps} steps"
+    assert warning in said["500"]
+    assert "training.warmup_steps" not in said["1"]
 
 
 @pytest.mark.parametrize(
@@ -360,17 +327,30 @@ def test_a_diverging_loss_stops_training_and_says_where(toy_folder: Path, tmp_pa
     assert "no checkpoint was written yet" in said
 
 
-def test_what_changes_on_resuming_is_told(toy_folder: Path, tmp_path: Path) -> None:
-    options = ["--set", "training.batch_tokens=1200", "--set"]
-    run(toy_folder / "toy.toml", "--out", tmp_path, *options, "training.max_epochs=1")
-    same = run(toy_folder / "toy.toml", "--out", tmp_path, "--resume", *options, "training.max_epochs=1")
+@pytest.fixture(scope="module")
+def finished(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of one epoch."""
+    folder = tmp_path_factory.mktemp("finished")
+    run(toy_folder / "toy.toml", "--out", folder, *ONE_EPOCH)
+    return folder
+
+
+@pytest.fixture
+def begun(finished: Path, tmp_path: Path) -> Path:
+    """A copy of that folder."""
+    return Path(shutil.copytree(finished, tmp_path / "begun"))
+
+
+def test_what_changes_on_resuming_is_told(toy_folder: Path, begun: Path) -> None:
+    resume = (toy_folder / "toy.toml", "--out", begun, "--resume")
+    same = run(*resume, *ONE_EPOCH)
     assert "jumps" not in same
     assert "from here on" not in same
-    others = ["--set", "training.ema_decay=0.5", "--set", "decoding.length_penalty=2", *options]
-    said = run(toy_folder / "toy.toml", "--out", tmp_path, "--resume", *others, "training.max_epochs=1")
+    assert "validation files" not in same
+    said = run(*resume, *ONE_EPOCH, "training.ema_decay=0.5", "decoding.length_penalty=2")
     assert "training.ema_decay was" in " ".join(said.split())
     assert "the best model so far was found with other settings" in " ".join(said.split())
-    said = run(toy_folder / "toy.toml", "--out", tmp_path, "--resume", *options, "training.max_epochs=2")
+    said = run(*resume, *TWO_EPOCHS)
     told = "training.max_epochs was 1 and is 2 from here on: the learning rate jumps"
     assert told in " ".join(said.split())
 
@@ -381,11 +361,9 @@ def tensors_of(path: Path) -> dict[str, torch.Tensor]:
 
 
 def test_a_loss_that_is_no_number_stops_training_at_the_last_good_checkpoint(
-    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    toy_folder: Path, begun: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = ["--set", "training.max_epochs=1", "--set", "training.batch_tokens=1200"]
-    run(toy_folder / "toy.toml", "--out", tmp_path, *options)
-    path = tmp_path / "last.safetensors"
+    path = begun / "last.safetensors"
     step = read_checkpoint(path)[2]["step"]
     forward, count = Objective.forward, itertools.count()
 
@@ -394,52 +372,42 @@ def test_a_loss_that_is_no_number_stops_training_at_the_last_good_checkpoint(
         return minimised * (math.nan if next(count) == 1 else 1.0), plain
 
     monkeypatch.setattr(Objective, "forward", spoilt)
-    said = refusal(
-        *(toy_folder / "toy.toml", "--out", tmp_path, *options[2:]),
-        *("--set", "training.max_epochs=2", "--resume"),
-    )
+    said = refusal(toy_folder / "toy.toml", "--out", begun, "--resume", *TWO_EPOCHS)
     assert f"diverged at step {step + 2}, where the loss is nan" in said
     assert f"the last good state, {path}" in said
     assert all(bool(tensor.isfinite().all()) for tensor in tensors_of(path).values())
 
 
-def test_a_state_that_holds_what_is_no_number_is_not_resumed(toy_folder: Path, tmp_path: Path) -> None:
-    options = ["--set", "training.max_epochs=1", "--set", "training.batch_tokens=1200"]
-    run(toy_folder / "toy.toml", "--out", tmp_path, *options)
-    path = tmp_path / "last.safetensors"
+def test_a_state_that_holds_what_is_no_number_is_not_resumed(toy_folder: Path, begun: Path) -> None:
+    path = begun / "last.safetensors"
     with safe_open(path, framework="pt") as stream:
         metadata, names = stream.metadata(), list(stream.keys())
         tensors = {name: stream.get_tensor(name) for name in names}
     tensors["model.output.bias"][0] = math.nan
     save_file(tensors, path, metadata)
-    said = refusal(
-        *(toy_folder / "toy.toml", "--out", tmp_path, *options[2:]),
-        *("--set", "training.max_epochs=2", "--resume"),
-    )
+    said = refusal(toy_folder / "toy.toml", "--out", begun, "--resume", *TWO_EPOCHS)
     assert "last.safetensors can't be resumed from: its model.output.bias holds" in said
     assert "best.safetensors" in said
 
 
 def test_a_state_that_is_not_whole_or_of_another_version_is_not_resumed(
-    toy_folder: Path, tmp_path: Path
+    toy_folder: Path, begun: Path
 ) -> None:
-    options = ["--set", "training.max_epochs=1", "--set", "training.batch_tokens=1200"]
-    again = [*options[2:], "--set", "training.max_epochs=2", "--resume"]
-    run(toy_folder / "toy.toml", "--out", tmp_path, *options)
-    path = tmp_path / "last.safetensors"
+    again = (toy_folder / "toy.toml", "--out", begun, "--resume", *TWO_EPOCHS)
+    path = begun / "last.safetensors"
     with safe_open(path, framework="pt") as stream:
         metadata = stream.metadata()
         tensors = {name: stream.get_tensor(name) for name in list(stream.keys())}
     kept = {name: value for name, value in tensors.items() if not name.startswith("optimizer.")}
     save_file(kept, path, metadata)
-    said = refusal(toy_folder / "toy.toml", "--out", tmp_path, *again)
+    said = refusal(*again)
     assert "can't be resumed from: the optimizer's state of" in said
-    path.write_bytes((tmp_path / "best.safetensors").read_bytes())
-    said = refusal(toy_folder / "toy.toml", "--out", tmp_path, *again)
+    path.write_bytes((begun / "best.safetensors").read_bytes())
+    said = refusal(*again)
     assert "can't be resumed from: it holds a model alone, as best.safetensors does" in said
     progress = json.loads(metadata["progress"]) | {"phase_of_the_moon": 1}
     save_file(tensors, path, metadata | {"progress": json.dumps(progress)})
-    said = refusal(toy_folder / "toy.toml", "--out", tmp_path, *again)
+    said = refusal(*again)
     assert "another version of the program wrote it" in said
 
 
@@ -486,7 +454,7 @@ SHORT_RUN = [
 """A few tens of steps over `variant_recipe`'s pairs."""
 
 
-@pytest.mark.parametrize("family", ["luong", "transformer"])
+@pytest.mark.parametrize("family", [pytest.param("luong", marks=pytest.mark.long), "transformer"])
 def test_a_model_learns_in_fp16_as_in_fp32(
     toy_folder: Path,
     tmp_path: Path,
@@ -518,7 +486,7 @@ def test_a_model_learns_in_fp16_as_in_fp32(
         assert one.gradient_norm == pytest.approx(other.gradient_norm, rel=0.05)
 
 
-@pytest.mark.parametrize("family", ["luong", "transformer"])
+@pytest.mark.parametrize("family", [pytest.param("luong", marks=pytest.mark.long), "transformer"])
 def test_a_step_whose_gradients_overflow_in_fp16_is_skipped_and_halves_the_scale(
     toy_folder: Path,
     tmp_path: Path,
@@ -569,20 +537,15 @@ def test_a_run_whose_every_step_overflowed_goes_on(
     assert read_checkpoint(tmp_path / "run" / "last.safetensors")[2]["epoch"] == 1
 
 
-def test_other_text_in_the_validation_files_is_told_on_resuming(toy_folder: Path, tmp_path: Path) -> None:
-    options = ["--out", tmp_path / "run", "--set", "training.max_epochs=1"]
-    options += ["--set", "training.batch_tokens=1200"]
-    for language in ("de", "en"):
-        lines = (toy_folder / f"valid.{language}").read_text().splitlines(keepends=True)
-        (tmp_path / f"valid.{language}").write_text("".join(lines))
-    options += ["--set", f"data.valid_source={tmp_path / 'valid.de'}"]
-    options += ["--set", f"data.valid_target={tmp_path / 'valid.en'}"]
-    run(toy_folder / "toy.toml", *options)
-    assert "validation files" not in run(toy_folder / "toy.toml", *options, "--resume")
-    for language in ("de", "en"):
+def test_other_text_in_the_validation_files_is_told_on_resuming(
+    toy_folder: Path, tmp_path: Path, begun: Path
+) -> None:
+    options = ["--out", begun, "--resume", *ONE_EPOCH]
+    for side, language in (("source", "de"), ("target", "en")):
         path = tmp_path / f"valid.{language}"
-        path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
-    said = " ".join(run(toy_folder / "toy.toml", *options, "--resume").split())
+        path.write_text("".join((toy_folder / path.name).read_text().splitlines(keepends=True)[1:]))
+        options += ["--set", f"data.valid_{side}={path}"]
+    said = " ".join(run(toy_folder / "toy.toml", *options).split())
     assert "the validation files held other pairs (60 pairs" in said
 
 
@@ -597,7 +560,7 @@ def test_accumulated_batches_give_the_gradients_of_one_large_batch(
     """Two batches a step, against batches that are joined beforehand."""
     options = ["--set", "model.dropout=0", "--set", "training.max_epochs=1"]
     options += ["--set", "training.batch_tokens=600", "--set", "training.validate_every_epochs=0.2"]
-    recipe = toy_folder / "toy.toml"
+    recipe = variant_recipe(toy_folder, tmp_path, "luong", num_train=1200)
     run(recipe, "--out", tmp_path / "two", *options, "--set", "training.accumulate_batches=2")
     cut = trainer.Pairs.plan
 
@@ -617,28 +580,27 @@ def test_accumulated_batches_give_the_gradients_of_one_large_batch(
 
 
 def test_the_last_validated_models_are_kept(toy_folder: Path, tmp_path: Path) -> None:
-    run(
-        *(toy_folder / "toy.toml", "--out", tmp_path, "--set", "training.max_epochs=1"),
-        *("--set", "training.validate_every_epochs=0.25", "--set", "training.keep_validated=2"),
-        *("--set", "training.batch_tokens=1200"),
-    )
-    validations = read_checkpoint(tmp_path / "last.safetensors")[2]["validations"]
-    assert len(validations) == 4
+    recipe, out = variant_recipe(toy_folder, tmp_path, "luong"), tmp_path / "run"
+    options = ["training.max_epochs=1", "training.validate_every_epochs=0.25", "training.keep_validated=2"]
+    run(recipe, "--out", out, "--set", *options)
+    validations = read_checkpoint(out / "last.safetensors")[2]["validations"]
+    assert len(validations) > 2
     kept = {f"step-{entry['step']}.safetensors" for entry in validations[-2:]}
-    assert {path.name for path in tmp_path.glob("step-*")} == kept
+    assert {path.name for path in out.glob("step-*")} == kept
 
 
 @pytest.mark.parametrize("measure", ["bleu", "loss"])
 def test_training_stops_when_validations_no_longer_get_better(
     toy_folder: Path, tmp_path: Path, measure: str
 ) -> None:
+    recipe, out = variant_recipe(toy_folder, tmp_path, "luong", num_train=1000), tmp_path / "run"
     said = run(
-        *(toy_folder / "toy.toml", "--out", tmp_path, "--set", "training.patience=2"),
+        *(recipe, "--out", out, "--set", "training.patience=2"),
         *("--set", f"training.early_stopping={measure}", "--set", "training.ema_decay=0"),
         *("--set", "training.learning_rate=1e-30", "--set", "training.validate_every_epochs=0.1"),
     )
     assert "2 validations brought no" in said
-    validations = load_checkpoint(tmp_path / "last.safetensors").progress["validations"]
+    validations = load_checkpoint(out / "last.safetensors").progress["validations"]
     assert len(validations) == 3
 
 
