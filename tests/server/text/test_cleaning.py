@@ -27,20 +27,8 @@ SHOWN_FORMATS = {*range(0x0600, 0x0606), 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2,
 FIRST_OTHER_PLANE = 0x10000
 EMOJI = ["❤️", "👩‍💻", "👩🏽‍💻", "🏳️‍🌈", "👁️‍🗨️", "1️⃣", "#️⃣", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "🏴‍☠️", "☺︎", "👨‍👩‍👧"]
 WORDS = [
-    "Guten",
-    "Morgen.",
-    "Grüße",
-    "an",
-    "Anna,",
-    "z.",
-    "B.",
-    "am",
-    "3.",
-    "Mai!",
-    "(Köln)",
-    "naïve",
-    "Ελλάδα.",
-]
+    "Guten", "Morgen.", "Grüße", "an", "Anna,", "z.", "B.", "am", "3.", "Mai!", "(Köln)", "naïve", "Ελλάδα.",
+]  # fmt: skip
 SENTENCES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join)
 ANY = st.text(st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from(HIDDEN)))
 INSERTED = st.lists(st.tuples(st.integers(0, 200), st.sampled_from(HIDDEN)), max_size=20)
