@@ -25,7 +25,7 @@ def other_text(toy_folder: Path, tmp_path: Path) -> Path:
 
 
 def run(recipe: Path, start: Path | str, *settings: str) -> Result:
-    chosen = [f"training.start_from={start}", *settings]
+    chosen = [f"training.start_from={start}", "training.batch_tokens=1200", *settings]
     options = [option for setting in chosen for option in ("--set", setting)]
     return CliRunner().invoke(train, [str(recipe), "--out", str(recipe.parent / "run"), *options])
 
@@ -64,7 +64,7 @@ def test_what_makes_it_worse_does_not_become_the_best(toy_checkpoint: Path, othe
 
 def test_a_resumed_run_starts_from_where_it_was_begun(toy_checkpoint: Path, other_text: Path) -> None:
     assert run(other_text, toy_checkpoint, "training.max_minutes=0.001").exit_code == 0
-    options = ["--resume", "--set", "training.start_from=elsewhere.safetensors"]
+    options = ["--resume", "--set", "training.start_from=elsewhere.safetensors", "training.batch_tokens=1200"]
     result = CliRunner().invoke(train, [str(other_text), "--out", str(other_text.parent / "run"), *options])
     assert isinstance(result.exception, ValueError)
     assert f"training.start_from was '{toy_checkpoint}'" in str(result.exception)
