@@ -12,7 +12,7 @@ from mimetypes import types_map
 import pytest
 from dragoman_bundle import Bundle
 from dragoman_bundle.confidence import Confidence
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.growth import assert_linear
 from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shipped, shuffles, translated
@@ -29,51 +29,15 @@ HTML = TranslationOptions(
     beam_size=1, length_penalty=1.0, text_format=TextFormat.HTML, return_alignments=True
 )
 
-WORDS = st.sampled_from(
-    [
-        "Ich",
-        "habe",
-        "heute",
-        "einen",
-        "Hund,",
-        "gesehen.",
-        "Er",
-        "ist",
-        "GROSS",
-        "und",
-        "sehr",
-        "alt!",
-        "Wirklich?",
-        "Ja",
-    ]
-)
-SPANS = st.sampled_from(
-    [
-        "{name}",
-        "{0}",
-        "%s",
-        "%1$s",
-        "%(x)s",
-        "${x}",
-        "{{x}}",
-        ":item",
-        "www.beispiel.de",
-        "https://a.de/b?c=1",
-        "info@beispiel.de",
-        "#Berg",
-        "@anna",
-        "👩\u200d👩\u200d👧",
-        "👍🏽",
-        "Łódź",
-        "北京",
-        "/etc/hosts",
-        "AB-4711/X",
-        "DE89 3704 0044 0532 0130 00",
-        "m²",
-        "`x = 1`",
-        "{d, date, long}",
-    ]
-)
+WORDS = st.sampled_from([
+    "Ich", "habe", "heute", "einen", "Hund,", "gesehen.", "Er", "ist", "GROSS", "und", "sehr", "alt!",
+    "Wirklich?", "Ja",
+])  # fmt: skip
+SPANS = st.sampled_from([
+    "{name}", "{0}", "%s", "%1$s", "%(x)s", "${x}", "{{x}}", ":item", "www.beispiel.de", "https://a.de/b?c=1",
+    "info@beispiel.de", "#Berg", "@anna", "👩\u200d👩\u200d👧", "👍🏽", "Łódź", "北京", "/etc/hosts",
+    "AB-4711/X", "DE89 3704 0044 0532 0130 00", "m²", "`x = 1`", "{d, date, long}",
+])  # fmt: skip
 HOSTS = [
     word
     for line in DATA.joinpath("hosts.txt").read_text().splitlines()
@@ -89,7 +53,6 @@ ANSWERING = pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer
 
 
 @ANSWERING
-@settings(max_examples=100)
 @given(parts=st.lists(WORDS | SPANS, min_size=1, max_size=12))
 def test_protected_spans_come_out_once_each(answer: Answer, parts: list[str]) -> None:
     text = " ".join(parts)
@@ -113,7 +76,6 @@ def test_protected_spans_come_out_once_each(answer: Answer, parts: list[str]) ->
 
 @ANSWERING
 @pytest.mark.parametrize("languages", [("zh", "en"), ("en", "zh"), ("de", "ja")], ids="-".join)
-@settings(max_examples=40)
 @given(parts=st.lists(WORDS | SPANS.filter(str.isascii), min_size=1, max_size=8))
 def test_so_they_do_where_one_language_writes_no_spaces(
     answer: Answer, languages: tuple[str, str], parts: list[str]
@@ -126,7 +88,6 @@ def test_so_they_do_where_one_language_writes_no_spaces(
 
 
 @pytest.mark.parametrize("direction", ["de-en", "en-de"])
-@settings(max_examples=60)
 @given(
     host=st.sampled_from(HOSTS),
     file=st.sampled_from(FILES),
@@ -144,7 +105,6 @@ def test_hosts_files_and_placeholders_of_any_kind_come_out(
 
 
 @ANSWERING
-@settings(max_examples=60)
 @given(
     parts=st.lists(
         WORDS
@@ -168,7 +128,6 @@ def test_numbers_keep_their_values(answer: Answer, parts: list[str]) -> None:
 
 @ANSWERING
 @pytest.mark.parametrize("languages", [("de", "en"), ("en", "de")], ids="-".join)
-@settings(max_examples=80)
 @given(chance=st.randoms(use_true_random=False))
 def test_what_a_number_counts_stays_with_it(
     answer: Answer, languages: tuple[str, str], chance: random.Random
@@ -202,7 +161,7 @@ def test_numbers_keep_their_values_between_other_languages(
 ) -> None:
     source, target = languages
     manifest = replace(bundle.manifest, source_language=source, target_language=target)
-    for number in (
+    numbers = (
         "12,500.75",
         "12.500,75",
         "12 500",
@@ -213,7 +172,8 @@ def test_numbers_keep_their_values_between_other_languages(
         "12/31/2024",
         "2024-12-31",
         "3/4",
-    ):
+    )
+    for number in numbers:
         found = translated(f"Das sind {number} da.", replace(bundle, manifest=manifest), OPTIONS, answer).text
         assert not missing_numbers(
             numbers_in(number), found, source_language=source, target_language=target
@@ -234,30 +194,12 @@ def test_a_part_of_a_sentence_begins_small_but_for_a_german_noun(answer: str, ex
     assert found.text.endswith(f"{names}: {expected}")
 
 
+PIECES = st.sampled_from([
+    "<br>", "<img src='a>b'>", "&amp;", "&lt;", "&uuml;ber", "10&nbsp;km", "<!-- c -->",
+    "<code>a <b>x</b></code>", "{name}", "😀", "<x id='1'/>", "2.500", "8-<b>10</b>", "www.beispiel.de",
+])  # fmt: skip
 MARKUP = st.recursive(
-    st.lists(
-        WORDS
-        | st.sampled_from(
-            [
-                "<br>",
-                "<img src='a>b'>",
-                "&amp;",
-                "&lt;",
-                "&uuml;ber",
-                "10&nbsp;km",
-                "<!-- c -->",
-                "<code>a <b>x</b></code>",
-                "{name}",
-                "😀",
-                "<x id='1'/>",
-                "2.500",
-                "8-<b>10</b>",
-                "www.beispiel.de",
-            ]
-        ),
-        min_size=0,
-        max_size=4,
-    ).map(" ".join),
+    st.lists(WORDS | PIECES, min_size=0, max_size=4).map(" ".join),
     lambda inner: st.tuples(
         st.sampled_from(["b", "i", "p", "a", "span", "g", "li"]),
         st.lists(inner, max_size=3),
@@ -299,7 +241,6 @@ class Tags(HTMLParser):
 
 
 @ANSWERING
-@settings(max_examples=150)
 @example(text="Es sind 1<b>,5</b> da. Das д<b>ом</b> Haus.")
 @given(text=MARKUP)
 def test_every_tag_is_there_once_and_they_nest(answer: Answer, text: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from dragoman_bundle import Bundle
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.growth import assert_linear
 from tests.server.text.answering import ANSWERS, Answer, forgets, says_nothing, shipped, translated
@@ -45,69 +45,11 @@ WORDS = st.lists(
     max_size=4,
 ).map(lambda words: " ".join(("gut", *words)))
 LANGUAGES = [
-    "af",
-    "ar",
-    "az",
-    "be",
-    "bg",
-    "bn",
-    "bs",
-    "ca",
-    "cs",
-    "da",
-    "de",
-    "el",
-    "en",
-    "es",
-    "et",
-    "eu",
-    "fa",
-    "fi",
-    "fr",
-    "gl",
-    "he",
-    "hi",
-    "hr",
-    "hu",
-    "hy",
-    "id",
-    "is",
-    "it",
-    "ja",
-    "ka",
-    "kk",
-    "ko",
-    "lt",
-    "lv",
-    "mk",
-    "nb",
-    "nl",
-    "pl",
-    "pt",
-    "pt_PT",
-    "ro",
-    "ru",
-    "fr_CH",
-    "sk",
-    "sl",
-    "so",
-    "sq",
-    "sr",
-    "sv",
-    "sw",
-    "ta",
-    "th",
-    "tk",
-    "tr",
-    "uk",
-    "ur",
-    "uz",
-    "vi",
-    "yue",
-    "zh",
-    "zh_Hant",
-    "zu",
-]
+    "af", "ar", "az", "be", "bg", "bn", "bs", "ca", "cs", "da", "de", "el", "en", "es", "et", "eu", "fa",
+    "fi", "fr", "gl", "he", "hi", "hr", "hu", "hy", "id", "is", "it", "ja", "ka", "kk", "ko", "lt", "lv",
+    "mk", "nb", "nl", "pl", "pt", "pt_PT", "ro", "ru", "fr_CH", "sk", "sl", "so", "sq", "sr", "sv", "sw",
+    "ta", "th", "tk", "tr", "uk", "ur", "uz", "vi", "yue", "zh", "zh_Hant", "zu",
+]  # fmt: skip
 ENDS = ["", ".", "!", "?", "?!", "!!!", ":", "…", " …", "...", ";", " –", ","]
 
 
@@ -122,7 +64,6 @@ def own(direction: str, sign: str, place: int) -> str:
 
 @DIRECTIONS
 @ANSWERING
-@settings(max_examples=25)
 @given(data=st.data(), words=WORDS, end=st.sampled_from(ENDS))
 def test_what_stands_around_a_sentence_stays_around_it(
     direction: str, answer: Answer, data: st.DataObject, words: str, end: str
@@ -142,7 +83,6 @@ def test_what_stands_around_a_sentence_stays_around_it(
 
 @DIRECTIONS
 @ANSWERING
-@settings(max_examples=25)
 @given(data=st.data(), before=WORDS, words=WORDS, behind=WORDS)
 def test_what_stands_within_a_sentence_stays_around_something(
     direction: str, answer: Answer, data: st.DataObject, before: str, words: str, behind: str
