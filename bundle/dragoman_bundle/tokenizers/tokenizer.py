@@ -4,6 +4,8 @@ Owns the sentencepiece model of one side of a bundle. Must not know how ids are 
 """
 
 import copy
+import functools
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +48,21 @@ class Tokenizer:
         self.bos_id: int = self._processor.bos_id()
         self.eos_id: int = self._processor.eos_id()
         self._first: list[int] = []
+
+    @functools.cached_property
+    def unreadable_ids(self) -> frozenset[int]:
+        """The unknown token, and Latin letters such as "Š" that stand in no longer piece: a model has hardly
+        seen these. Letters of Latin-1 stand in loan words, and other scripts have pieces of one letter.
+        """
+        letters: dict[str, int] = {}
+        in_words: set[str] = set()
+        for id_ in range(self.vocabulary_size):
+            piece = self.piece(id_).lstrip("▁")
+            if len(piece) > 1:
+                in_words.update(piece)
+            elif piece > "\xff" and piece.isalpha() and unicodedata.name(piece, "").startswith("LATIN"):
+                letters[piece] = id_
+        return frozenset([self.unk_id, *(id_ for letter, id_ in letters.items() if letter not in in_words)])
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":

@@ -2,9 +2,18 @@
 
 import pytest
 from tests.growth import assert_linear
+from tests.server.text.answering import shipped, translated
 
 from dragoman_server.text.find.unknown import has_no_letter_of, unreadable_words
 from dragoman_server.text.marks import Kind
+from dragoman_server.text.options import TranslationOptions
+
+# fmt: off
+NAMES = [
+    "Škoda", "Čapek", "Žižkov", "Dvořák", "Łódź", "Wałęsa", "Kraków-Łagiewniki", "Đorđe", "Šibenik", "Győr",
+    "Brașov", "Erdoğan", "Şişli", "İzmir", "Nguyễn", "Hồ", "Ķekava", "Jūrmala", "Šiauliai", "Ťažký", "Ľubomír",
+]
+# fmt: on
 
 
 def found(text: str, unknown: str) -> list[tuple[str, Kind]]:
@@ -30,6 +39,14 @@ def test_words_with_unknown_characters_are_found(
     text: str, unknown: str, expected: list[tuple[str, Kind]]
 ) -> None:
     assert found(text, unknown) == expected
+
+
+@pytest.mark.parametrize("direction", ["de-en", "en-de"])
+def test_names_with_letters_that_a_vocabulary_has_but_no_words_with_them_are_kept(direction: str) -> None:
+    options = TranslationOptions(beam_size=1, length_penalty=1.0)
+    for name in NAMES:
+        text = f"Anna liest {name} und Peter." if direction == "de-en" else f"Anna reads {name} and Peter."
+        assert name in translated(text, shipped(direction), options, str.swapcase).hypotheses[0].text
 
 
 def test_it_takes_time_in_proportion_to_the_text() -> None:

@@ -90,7 +90,7 @@ class _UnitReader:
         if fitted.is_truncated and not unit.is_plain:
             unit, known = self._truncated(unit, len(fitted.ids)), None
         else:
-            is_unknown = passage.bundle.manifest.source_ids.unk in fitted.ids
+            is_unknown = not passage.bundle.source_tokenizer.unreadable_ids.isdisjoint(fitted.ids)
             if is_unknown or _BEYOND_LATIN.search(passage.tokenizer_text, *span):
                 words = self._unreadable(unit, is_unknown)
                 if words:
@@ -197,9 +197,10 @@ class _UnitReader:
 
     def _unknown_spans(self, unit: Unit) -> Iterator[Span]:
         shown = self._shown(unit)
-        tokens = self._passage.bundle.source_tokenizer.encode(shown.text)
+        tokenizer = self._passage.bundle.source_tokenizer
+        tokens = tokenizer.encode(shown.text)
         for id_, span in zip(tokens.ids, tokens.spans, strict=True):
-            if id_ == self._passage.bundle.manifest.source_ids.unk and span[0] < span[1]:
+            if id_ in tokenizer.unreadable_ids and span[0] < span[1]:
                 yield shown.back(span)
 
     def _truncated(self, unit: Unit, num_tokens: int) -> Unit:
