@@ -11,7 +11,7 @@ from dragoman_server.text.options import TranslationOptions
 # fmt: off
 NAMES = [
     "Škoda", "Čapek", "Žižkov", "Dvořák", "Łódź", "Wałęsa", "Kraków-Łagiewniki", "Đorđe", "Šibenik", "Győr",
-    "Brașov", "Erdoğan", "Şişli", "İzmir", "Nguyễn", "Hồ", "Ķekava", "Jūrmala", "Šiauliai", "Ťažký", "Ľubomír",
+    "Brașov", "Erdoğan", "Şişli", "İzmir", "Nguyễn", "Hồ", "Ķekava", "Jūrmala", "Šiauliai", "Ťažký",
 ]
 # fmt: on
 
