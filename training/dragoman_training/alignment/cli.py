@@ -3,7 +3,6 @@
 import sys
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -19,13 +18,7 @@ from dragoman_training.alignment.links import (
     score_links,
 )
 from dragoman_training.alignment.text import WordRule
-from dragoman_training.alignment.training import (
-    CHAIN,
-    Iteration,
-    TrainingOptions,
-    train_aligner,
-    usable_pairs,
-)
+from dragoman_training.alignment.training import CHAIN, Iteration, TrainingOptions, train_aligner
 from dragoman_training.data.files import read_pairs, unequal
 from dragoman_training.saved_folder import check_free
 
@@ -34,7 +27,7 @@ BLOCK_PAIRS = 10_000
 
 _existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 _existing_folder = click.Path(exists=True, file_okay=False, path_type=Path)
-SYMMETRIZE = click.option(
+_symmetrize = click.option(
     "--symmetrize",
     type=click.Choice(METHODS),
     default=METHODS[0],
@@ -95,21 +88,33 @@ def align() -> None:
 )
 @click.option("--keep-case", is_flag=True, help="Words that differ by case are different words.")
 def train(
+    model: str,
     source: Path,
     target: Path,
     out: Path,
     iterations: str | None,
+    diagonal: bool,
+    agreement: bool,
+    alpha: float,
+    spelling: float,
+    max_words: int,
     tokenize: bool,
     keep_case: bool,
-    **settings: Any,
 ) -> None:
     """Train an aligner, in both directions, on sentence pairs.
 
     Perplexity of each iteration is reported for both directions. Nothing is written before the end.
     """
 
-    numbers = whole_numbers(iterations, "--iterations") if iterations is not None else ()
-    options = TrainingOptions(iterations=numbers, **settings)
+    options = TrainingOptions(
+        model=model,
+        iterations=whole_numbers(iterations, "--iterations") if iterations is not None else (),
+        diagonal=diagonal,
+        agreement=agreement,
+        alpha=alpha,
+        spelling=spelling,
+        max_words=max_words,
+    )
     check_free(out)
     rule = WordRule(tokenize=tokenize, lowercase=not keep_case)
     pairs = [(rule.normalize(one), rule.normalize(other)) for one, other in read_pairs(source, target)]
@@ -118,7 +123,7 @@ def train(
         click.echo(f"{iteration}; {iteration.seconds:.0f} s", err=True)
 
     aligner = train_aligner(pairs, options, rule, report)
-    if unused := len(pairs) - len(usable_pairs(pairs, options.max_words)):
+    if unused := sum(not 0 < min(map(len, pair)) <= max(map(len, pair)) <= max_words for pair in pairs):
         click.echo(
             f"{unused} of {len(pairs)} pairs were not learnt from: empty, or longer than --max-words.",
             err=True,
@@ -141,7 +146,7 @@ def whole_numbers(text: str, option: str) -> list[int]:
 @click.argument("folder", metavar="DIR", type=_existing_folder)
 @click.option("--source", type=_existing_file, required=True, help="Text of the source language.")
 @click.option("--target", type=_existing_file, required=True, help="Its translation, line by line.")
-@SYMMETRIZE
+@_symmetrize
 @_links
 def apply(folder: Path, source: Path, target: Path, symmetrize: Method, links: Search) -> None:
     """Link the words of two files; a line of links for each pair of lines.
@@ -202,7 +207,7 @@ def score(
 @click.argument("folder", metavar="DIR", type=_existing_folder)
 @click.argument("source")
 @click.argument("target")
-@SYMMETRIZE
+@_symmetrize
 @_links
 def show(folder: Path, source: str, target: str, symmetrize: Method, links: Search) -> None:
     """Draw the links of a sentence pair: source words across, target words down."""

@@ -5,11 +5,11 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from dragoman_training.alignment.cli import SYMMETRIZE, whole_numbers
+from dragoman_training.alignment.cli import whole_numbers
+from dragoman_training.alignment.links import METHODS, Method
 from dragoman_training.alignment.training import CHAIN
 from dragoman_training.classics.smt.decoder import FEATURES, SearchOptions, Weights, parse_weights
 from dragoman_training.classics.smt.system import (
@@ -71,7 +71,12 @@ def smt() -> None:
     help="More text of the target language, for the language model alone.",
 )
 @click.option("--aligner", type=click.Choice(CHAIN), default="hmm", help="Links the words.")
-@SYMMETRIZE
+@click.option(
+    "--symmetrize",
+    type=click.Choice(METHODS),
+    default=METHODS[0],
+    help="How the links of both directions become one alignment.",
+)
 @click.option(
     "--max-phrase-words",
     type=click.IntRange(1, 20),
@@ -107,13 +112,17 @@ def train(
     valid_target: Path | None,
     out: Path,
     language_model_text: Path | None,
+    aligner: str,
+    symmetrize: Method,
+    max_phrase_words: int,
+    order: int,
     min_counts: str,
+    max_words: int,
     stack: int,
     distortion_limit: int,
     rounds: int,
     seed: int,
     threads: int,
-    **settings: Any,
 ) -> None:
     """Train a system on sentence pairs, and tune its weights on others.
 
@@ -125,9 +134,13 @@ def train(
     if (valid_source is None) != (valid_target is None):
         raise click.UsageError("--valid-source and --valid-target belong together")
     options = SystemOptions(
+        aligner=aligner,
+        symmetrize=symmetrize,
+        max_phrase_words=max_phrase_words,
+        order=order,
         min_counts=whole_numbers(min_counts, "--min-counts"),
+        max_words=max_words,
         search=SearchOptions(stack_size=stack, distortion_limit=distortion_limit),
-        **settings,
     )
     check_free(out)
     lines = list(read_pairs(source, target))
