@@ -195,7 +195,7 @@ class _Judging:
         insertions: Sequence[Insertion] = ()
         empty: tuple[Mark, ...] = ()
         if has_tags and found:
-            insertions, empty = place(piece, shown.text, text, found, passage.output_of, self.contents)
+            insertions, empty = place(piece, shown.text, text, masks, found, passage.output_of, self.contents)
         filled = [(span, self._filled(mark)) for span, mark in masks]
         out = written(passage, self._unit, text, filled, insertions)
         links = (

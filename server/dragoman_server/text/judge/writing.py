@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import NamedTuple
 
 from dragoman_server.text.align.links import Linked
@@ -96,6 +97,8 @@ class _Answer:
     words: Sequence[Span]
     origins: list[Span | None]
     has_letters: Sequence[bool]
+    are_words: Sequence[bool]
+    """Which of them have letters, and do not stand for what has none."""
     length: int
     linked: Linked
     empty: list[Mark] = field(default_factory=list)
@@ -119,7 +122,7 @@ class _Answer:
             for column, word in enumerate(self.linked.sources)
             if source[0] < word[1] and word[0] < source[1]
         ]
-        ranks = [rank for rank in ranks if self.has_letters[rank]]
+        ranks = [rank for rank in ranks if self.are_words[rank]]
         shares = self.linked.weight_WV[ranks][:, columns].sum(axis=1)
         return ranks[shares.argmax()] if ranks and shares.max() >= MIN_SHARE else None
 
@@ -138,27 +141,41 @@ def place(
     piece: Piece,
     shown: Mapped,
     answer: str,
+    masks: Sequence[Found],
     linked: Linked,
     output_of: Callable[[Mark], str],
     contents: Mapping[Mark, str],
 ) -> tuple[list[Insertion], tuple[Mark, ...]]:
     """All that is inserted into an answer to a piece, in order, and the elements that held a word and are
     around none. `contents` are what is known to be in some elements."""
+    text = shown.origin
+    # What stands for tags or signs is no word.
+    unsaid = [(span, mark) for span, mark in masks if not any(map(str.isalnum, text[slice(*mark.span)]))]
+    is_unsaid = {position for (start, end), _ in unsaid for position in range(start, end)}
+    has_letters = [any(map(str.isalnum, answer[slice(*word)])) for word in linked.targets]
     target = _Answer(
         words=linked.targets,
         origins=_origins(linked),
-        has_letters=[any(map(str.isalnum, answer[slice(*word)])) for word in linked.targets],
+        has_letters=has_letters,
+        are_words=[
+            has and word[0] not in is_unsaid for has, word in zip(has_letters, linked.targets, strict=True)
+        ],
         length=len(answer),
         linked=linked,
     )
+    is_said = list(map(str.isalnum, shown.text))
+    for _, mark in unsaid:
+        start, end = map(shown.forth, mark.span)
+        is_said[start:end] = [False] * (end - start)
+    num_said = list(accumulate(is_said, initial=0))
     nodes = []
     for element in piece.elements:
-        span = shown.forth(element.span[0]), shown.forth(element.span[1])
-        nodes.append(_Node(element, span, any(map(str.isalnum, shown.text[slice(*span)]))))
-        if (held := contents.get(element)) and (place := find_word(held, answer)):
-            target.claim(place, span)
+        start, end = map(shown.forth, element.span)
+        nodes.append(_Node(element, (start, end), num_said[end] > num_said[start]))
+        if (known := contents.get(element)) and (place := find_word(known, answer)):
+            target.claim(place, (start, end))
     placed = list(_lay_out(_nested(nodes), target, (0, len(target.words)), (0, len(answer))))
-    text, reached = shown.origin, 0
+    reached = 0
     for mark in piece.inserted:
         start, end = mark.span
         item = Insertion(
@@ -249,13 +266,13 @@ def _hulls(nodes: Sequence[_Node], target: _Answer, bounds: Span) -> list[_Hull]
     owners: dict[int, int] = {}
     for rank, node in enumerate(nodes):
         owners |= {place: rank for place in range(first, last) if _comes_from(target, place, node)}
-    missing = set(range(len(nodes))).difference(owners.values())
-    for rank in sorted(missing):
+    around_words = {rank for place, rank in owners.items() if target.are_words[place]}
+    for rank in sorted({rank for rank, node in enumerate(nodes) if node.has_words} - around_words):
         place = target.nearest(
             nodes[rank].span, [place for place in range(first, last) if place not in owners]
         )
-        if nodes[rank].has_words and place is not None:
-            owners[place] = rank
+        if place is not None:
+            owners = {other: owner for other, owner in owners.items() if owner != rank} | {place: rank}
     known, empty = [], []
     longest = _longest_runs(owners)
     for rank, node in enumerate(nodes):
@@ -308,7 +325,7 @@ def _lay_out(nodes: Sequence[_Node], target: _Answer, bounds: Span, edges: Span)
             )
         opens = max(opens, position)
         closes = max(closes, opens)
-        if node.has_words and not any(target.has_letters[begin:finish]):
+        if node.has_words and not any(target.are_words[begin:finish]):
             target.empty.append(node.element)
         if node.element.output is not None:
             yield Insertion(opens, node.element.output, opens=node.element.span[0])
