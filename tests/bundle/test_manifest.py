@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from dragoman_bundle import Manifest, ManifestError
 from dragoman_bundle.manifest import FORMAT_VERSION
+from tests.shipped import shipped_bundle
 
-MODELS = Path(__file__).parents[2] / "models"
 Edit = Callable[[dict[str, Any]], object]
 
 
@@ -96,9 +95,9 @@ def test_a_source_has_an_end_where_an_older_manifest_does_not_say(manifest: Mani
     assert Manifest.from_json(json.dumps(value | {"format_version": 5})).source_end
 
 
-@pytest.mark.parametrize("folder", ["en-de/1"])
-def test_the_shipped_bundles_of_an_older_format_are_read_and_are_of_one_pair(folder: str) -> None:
-    value = json.loads((MODELS / folder / "manifest.json").read_text()) | {"format_version": 7}
+@pytest.mark.parametrize("direction", ["de-en", "en-de"])
+def test_the_shipped_bundles_of_an_older_format_are_read_and_are_of_one_pair(direction: str) -> None:
+    value = json.loads((shipped_bundle(direction) / "manifest.json").read_text()) | {"format_version": 7}
     for key in ("languages", "confidence"):
         value.pop(key, None)
     manifest = Manifest.from_json(json.dumps(value))
