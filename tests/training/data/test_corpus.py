@@ -65,6 +65,7 @@ def test_a_line_without_a_tab_is_named(tmp_path: Path) -> None:
         ("a.xz", lzma.compress(b"eins\n" * 1000)[:40]),
         ("a.xz", b"eins\n" * 1000),
     ],
+    ids=["gz cut off", "xz cut off", "no xz"],
 )
 def test_a_damaged_compressed_file_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
