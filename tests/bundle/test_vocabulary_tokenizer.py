@@ -61,6 +61,13 @@ def test_every_text_begins_with_the_tokenizers_own_language_token(model: bytes) 
     assert tokenizer.encode("a").spans == [(0, 0), (0, 0), (0, 1)]
 
 
+def test_what_it_has_hardly_seen_is_found_once_for_all_languages(model: bytes) -> None:
+    tokenizer = make(model, {"▁zzš": 2, "▁š": 3, "đ": 6, "я": 8, ">>xx<<": 7, ">>yy<<": 5})
+    copies = [tokenizer.beginning_with(language) for language in (">>xx<<", ">>yy<<")]
+    assert copies[0].unreadable_ids == {tokenizer.unk_id, 6}
+    assert copies[1].unreadable_ids is copies[0].unreadable_ids
+
+
 def test_a_language_token_that_the_vocabulary_lacks_is_refused_with_those_it_has(model: bytes) -> None:
     with pytest.raises(ValueError, match="has no language token '>>zz<<'; it has >>xx<<, >>yy<<"):
         make(model, VOCABULARY | {">>yy<<": 8}, language_token=">>zz<<")

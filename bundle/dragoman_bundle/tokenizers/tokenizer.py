@@ -4,7 +4,6 @@ Owns the sentencepiece model of one side of a bundle. Must not know how ids are 
 """
 
 import copy
-import functools
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,12 +47,19 @@ class Tokenizer:
         self.bos_id: int = self._processor.bos_id()
         self.eos_id: int = self._processor.eos_id()
         self._first: list[int] = []
+        # Found once for all copies, of which a bundle of many languages makes one a request.
+        self._unreadable_ids: list[frozenset[int]] = []
 
-    @functools.cached_property
+    @property
     def unreadable_ids(self) -> frozenset[int]:
         """The unknown token, and Latin letters such as "Š" that stand in no longer piece: a model has hardly
         seen these. Letters of Latin-1 stand in loan words, and other scripts have pieces of one letter.
         """
+        if not self._unreadable_ids:
+            self._unreadable_ids.append(self._find_unreadable())
+        return self._unreadable_ids[0]
+
+    def _find_unreadable(self) -> frozenset[int]:
         letters: dict[str, int] = {}
         in_words: set[str] = set()
         for id_ in range(self.vocabulary_size):
