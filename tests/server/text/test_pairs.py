@@ -7,6 +7,7 @@ import sys
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from dragoman_bundle import Bundle
@@ -50,7 +51,19 @@ LANGUAGES = [
     "mk", "nb", "nl", "pl", "pt", "pt_PT", "ro", "ru", "fr_CH", "sk", "sl", "so", "sq", "sr", "sv", "sw",
     "ta", "th", "tk", "tr", "uk", "ur", "uz", "vi", "yue", "zh", "zh_Hant", "zu",
 ]  # fmt: skip
+COMMON_WORDS = Path(__file__).parents[3] / "benchmarks/scenarios/shipped/words.de-en.tsv"
+NOUNS = re.findall(r"^[A-ZÄÖÜ]\w+(?=\t)", COMMON_WORDS.read_text(), re.MULTILINE)
 ENDS = ["", ".", "!", "?", "?!", "!!!", ":", "…", " …", "...", ";", " –", ","]
+
+
+def answered(languages: tuple[str, str], shown: str, answer: str) -> str:
+    """An answer with the first letter and the end of what was shown."""
+    tokenizer = shipped("-".join(languages) if set(languages) == {"de", "en"} else "de-en").target_tokenizer
+
+    def count_pieces(words: Sequence[str]) -> list[int]:
+        return list(map(len, tokenizer.encode_ids(words)))
+
+    return finished(answer, shown, languages=languages, count_pieces=count_pieces)
 
 
 def own(direction: str, sign: str, place: int) -> str:
@@ -176,17 +189,21 @@ def test_nothing_of_it_is_done_where_protection_is_off(bundle: Bundle) -> None:
         (("de", "en"), "Er ist da.", "he is here.", "He is here."),
         (("en", "de"), "dog", "Hund.", "Hund"),
         (("en", "de"), "the dog", "Der Hund", "der Hund"),
+        (("en", "de"), "dogs and cats", "Hunde und Katzen", "Hunde und Katzen"),
     ],
 )
 def test_an_answer_begins_and_ends_as_its_source(
     languages: tuple[str, str], shown: str, answer: str, expected: str
 ) -> None:
-    tokenizer = shipped().target_tokenizer
+    assert answered(languages, shown, answer) == expected
 
-    def count_pieces(words: Sequence[str]) -> list[int]:
-        return list(map(len, tokenizer.encode_ids(words)))
 
-    assert finished(answer, shown, languages=languages, count_pieces=count_pieces) == expected
+def test_a_german_noun_keeps_its_capital_behind_a_word_in_small_letters() -> None:
+    assert len(NOUNS) > 200
+    for noun in NOUNS:
+        for shown, answer in (("dog", noun), ("the dog", f"{noun} und mehr")):
+            is_also_an_adverb = noun == "Morgen" and answer != noun
+            assert is_also_an_adverb or answered(("en", "de"), shown, answer) == answer
 
 
 def test_quotation_marks_are_those_that_icu_has() -> None:

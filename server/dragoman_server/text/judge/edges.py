@@ -89,12 +89,19 @@ def _begun(answer: str, shown: str, source: str, target: str, count_pieces: Coun
         # A German noun that stands alone has its capital anyway.
         is_noun = primary_language(source) in _CAPITAL_NOUNS and first[0] == shown.strip()
         return answer if is_noun else capitalised(answer, start)
-    if first[0][0].islower() and letter.isupper() and not _is_name(word[0], count_pieces):
+    if first[0][0].islower() and letter.isupper() and not _has_capital(word[0], answer, target, count_pieces):
         return answer[:start] + in_small_letters(letter) + answer[start + 1 :]
     return answer
 
 
-def _is_name(word: str, count_pieces: CountPieces) -> bool:
-    """Whether a word has its capital anywhere: it is fewer pieces with it, as a German noun, or "I"."""
+def _has_capital(word: str, answer: str, language: str, count_pieces: CountPieces) -> bool:
+    """Whether an answer's first word has its capital anywhere: it is fewer pieces with it, as a name, or "I".
+
+    Where nouns have one, a word is left as the model wrote it, unless it is known to begin sentences only and
+    is not all of the answer.
+    """
+    primary = primary_language(language)
+    if primary in _CAPITAL_NOUNS:
+        return answer.strip() == word or word.lower() not in rules_for(primary).starters
     large, small = count_pieces([word, word.lower()])
     return large < small or re.split("['’]", word)[0] == "I"
