@@ -69,8 +69,13 @@ def subject_of(members: Sequence[Checkpoint]) -> Subject:
     """A checkpoint, or several as an ensemble, as what is exported.
 
     An ensemble is decoded and described by the recipe of its first member, but owes what each of them owes. A
-    language model goes on in the language that it is given.
+    language model goes on in the language that it is given. Raises ValueError for one that was never trained.
     """
+    if not all(member.progress for member in members):
+        raise ValueError(
+            "a checkpoint that `dragoman adapt` begins with is a bundle's weights and has no training of its "
+            "own: export best.safetensors of that folder"
+        )
     first = members[0]
     return Subject(
         model=TrainedModel(as_one(members), first.target_tokenizer.bos_id),

@@ -37,6 +37,8 @@ def test_a_bundles_weights_are_those_of_its_checkpoint(
         # Half a step, where the largest code is 63 at least.
         bound = float(ours.detach().abs().max()) / 63 * 0.51 if precision == "int8" else 0.0
         assert float((ours - theirs).detach().abs().max()) <= bound, name
+    with pytest.raises(ValueError, match=r"export best\.safetensors"):
+        export(start, tmp_path / "de-en" / "2", precision)
 
 
 def test_a_family_whose_graphs_are_traced_is_refused(luong: Checkpoint, tmp_path: Path) -> None:
