@@ -3,12 +3,10 @@
 A thread writes it: code that logs never waits for a reader, and lines that find no room are counted.
 """
 
-import contextlib
 import logging
 import os
 import queue
 import threading
-import time
 from logging.handlers import QueueHandler
 from types import TracebackType
 from typing import Self
@@ -42,7 +40,8 @@ class Log(QueueHandler):
     """Takes the lines of the root logger, and writes them to a file descriptor until it is closed."""
 
     def __init__(self, formatter: logging.Formatter, *, descriptor: int, max_waiting: int) -> None:
-        self._waiting: queue.Queue[logging.LogRecord | None] = queue.Queue(max_waiting)
+        self._waiting: queue.SimpleQueue[logging.LogRecord | None] = queue.SimpleQueue()
+        self._max_waiting = max_waiting
         super().__init__(self._waiting)
         self.setFormatter(formatter)
         self.num_dropped = 0
@@ -56,9 +55,9 @@ class Log(QueueHandler):
 
     def enqueue(self, record: logging.LogRecord) -> None:
         """Hands a line to the thread, or counts it as lost. Called with the handler's lock held."""
-        try:
-            self._waiting.put_nowait(record)
-        except queue.Full:
+        if self._waiting.qsize() < self._max_waiting:
+            self._waiting.put(record)
+        else:
             self.num_dropped += 1
 
     def close(self) -> None:
@@ -66,10 +65,8 @@ class Log(QueueHandler):
         if not self._is_closed:
             self._is_closed = True
             logging.captureWarnings(False)
-            deadline = time.monotonic() + _CLOSE_SECONDS
-            with contextlib.suppress(queue.Full):
-                self._waiting.put(None, timeout=_CLOSE_SECONDS)
-            self._thread.join(max(0.0, deadline - time.monotonic()))
+            self._waiting.put(None)
+            self._thread.join(_CLOSE_SECONDS)
         super().close()
 
     def __enter__(self) -> Self:

@@ -105,6 +105,7 @@ def test_a_second_signal_ends_at_once(start_process: StartProcess, slow_models: 
 async def test_the_log_says_where_each_graph_runs_and_in_which_precision(
     start_server: StartServer, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO")
     await start_server()
     (event,) = [vars(record) for record in caplog.records if record.message == "model ready"]
     assert (event["model"], event["precision"]) == ("de-en/1", "fp32")
