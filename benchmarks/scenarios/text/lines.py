@@ -163,7 +163,7 @@ def _signs(text: str) -> tuple[str, ...]:
     speaker = re.match(r"\w+:(?=\s)", text)
     return (
         speaker[0] if speaker else "",
-        *re.findall(r"[()\[\]\"!?:;…]|\.(?!\d)|[-–—](?= )", text.translate(_MARKS)),
+        *re.findall(r"[()\[\]\"!?:;…]|\.(?!\d)|(?<!\w)[-–—](?= )", text.translate(_MARKS)),
     )
 
 

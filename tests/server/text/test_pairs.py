@@ -24,7 +24,14 @@ from dragoman_server.text.translated import WarningKind
 
 OPTIONS = TranslationOptions(beam_size=1, length_penalty=1.0, return_alignments=True)
 HTML = replace(OPTIONS, text_format=TextFormat.HTML)
-ANSWERING = pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
+
+
+def opens(shown: str) -> str:
+    """Has signs that stand alone."""
+    return f"({shown} gut) „so ["
+
+
+ANSWERING = pytest.mark.parametrize("answer", [*ANSWERS, opens], ids=lambda answer: answer.__name__)
 DIRECTIONS = pytest.mark.parametrize("direction", ["de-en", "en-de"])
 BRACKETS = [
     (opening, unicodedata.lookup(name.replace("LEFT", "RIGHT")))
@@ -171,7 +178,11 @@ def test_nothing_of_it_is_done_where_protection_is_off(bundle: Bundle) -> None:
         (("de", "en"), "Neue Nachricht", "New message.", "New message"),
         (("de", "en"), "Um fünf", "At 5 p.m.", "At 5 p.m."),
         (("de", "en"), "Komm her!", "Come here.", "Come here."),
+        (("de", "en"), "Alle Rechte vorbehalten!", "Keep all rights.", "Keep all rights!"),
+        (("en", "de"), "Come here!", "Komm her.", "Komm her!"),
         (("de", "en"), "Gefallen!", "It fell.", "It fell!"),
+        (("de", "en"), "»Ja«, »ist gut.«", '"Yes", "it is".', '"Yes", "it is."'),
+        (("de", "en"), "Er sagte (ja.)", '"Yes".', '"Yes".'),
         (("de", "en"), "Er sagte „Nein“.", "He said “no.”", "He said “no.”"),
         (("de", "en"), "Er mag (Brot)!", "He likes (bread)", "He likes (bread)!"),
         (("de", "zh"), "Er ist da!", "他在这里", "他在这里！"),

@@ -74,6 +74,8 @@ class SentenceRules:
     orders: frozenset[str] = frozenset()
     """Words, in small letters, that orders begin with, of a language that writes a dot behind these where
     others have "!": "Come here."."""
+    called_orders: frozenset[str] = frozenset()
+    """Words that they begin with in a language that writes "!" behind them: "Komm her!"."""
     _known: Mapping[str, str] = field(init=False, repr=False)
     _suffixes: tuple[str, ...] = field(init=False, repr=False)
     _said: tuple[str, ...] = field(init=False, repr=False)

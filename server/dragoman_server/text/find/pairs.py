@@ -8,6 +8,7 @@ import functools
 import re
 import tomllib
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 
@@ -33,6 +34,8 @@ _ONE_SIDED = frozenset("„“”‟〝〞«»‹›「」『』")
 _SPACED = "«»‹›"
 """Have spaces on their inner side, as French writes them."""
 _SIGN = re.compile(f"[{re.escape(_BRACKETS + ''.join(_QUOTES))}\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_UNMISTAKABLE = re.compile(f'["{re.escape(_BRACKETS)}{"".join(sorted(_ONE_SIDED))}]')
+"""What is no apostrophe."""
 # "the '90s", "rock 'n' roll", "'tis"
 _ELISION = re.compile(r"['’](?:\d|(?:s|n|t|d|m|re|ve|ll|em|tis|twas|cause|til|cos)(?!\w))", re.IGNORECASE)
 _SPACES = tuple(" \u00a0\u202f")
@@ -90,6 +93,21 @@ def has_words_outside(text: str, pairs: Iterable[Pair], start: int = 0) -> bool:
         parts.append(text[start:first])
         start = max(start, last)
     return any(map(str.isalnum, "".join((*parts, text[start:]))))
+
+
+def adds_signs(answer: str, source: str) -> bool:
+    """Whether an answer has more signs of some sort than its source, with a partner or without."""
+    return bool(_count_signs(answer) - _count_signs(source))
+
+
+def without_signs(text: str) -> str:
+    """The text without brackets and quotation marks."""
+    return _UNMISTAKABLE.sub("", text)
+
+
+def _count_signs(text: str) -> Counter[str]:
+    signs = unicodedata.normalize("NFKC", "".join(_UNMISTAKABLE.findall(text)))
+    return Counter('"' if sign in _FAMILY else sign for sign in signs)
 
 
 def _sort(mark: Mark | None) -> str:

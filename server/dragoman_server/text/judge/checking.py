@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from dragoman_server.text.ask.masks import occurrences
 from dragoman_server.text.find.numbers import missing_numbers, numbers_in
+from dragoman_server.text.find.pairs import adds_signs, has_words_outside, is_within, matched, sort_of
 from dragoman_server.text.find.pairs import find_pairs as signs_in
-from dragoman_server.text.find.pairs import has_words_outside, is_within, matched, sort_of
 from dragoman_server.text.find.terms import by_stems
 from dragoman_server.text.mapped import Span, moved
-from dragoman_server.text.marks import How, Kind, Mark, beginning_outside
+from dragoman_server.text.marks import How, Kind, Mark, beginning_outside, text_outside
 from dragoman_server.text.passage import Passage, Shown, Unit
 from dragoman_server.text.words import find_word
 
@@ -42,8 +42,11 @@ def find_pairs(
     spans = ((mark, shown.text.onto(mark.span)) for mark in _left(unit, shown) if mark.how is How.PAIR)
     signs = [mark for mark, (start, end) in spans if start < end]
     wanted = sorted(matched(signs), key=sort_of)
-    found = sorted(matched(signs_in(answer, (), passage.languages[1])), key=sort_of)
-    if list(map(sort_of, found)) != list(map(sort_of, wanted)):
+    answered = signs_in(answer, (), passage.languages[1])
+    found = sorted(matched(answered), key=sort_of)
+    others = text_outside(passage.source.text, unit.span, unit.marks)
+    is_more = adds_signs(text_outside(answer, (0, len(answer)), answered), others)
+    if is_more or list(map(sort_of, found)) != list(map(sort_of, wanted)):
         return None
     pairs = list(zip(found, wanted, strict=True))
     if any(
@@ -55,7 +58,7 @@ def find_pairs(
     ):
         return None
     return [
-        (place.span, replace(mark, output=place.output))
+        (place.span, mark)
         for places, pair in pairs
         for place, mark in zip(places, pair, strict=True)
         if place and mark

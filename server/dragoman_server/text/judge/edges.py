@@ -1,7 +1,7 @@
 """How an answer begins and ends: with a capital, and with the mark at the end, as its source does. Pure."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from dragoman_bundle.languages import primary_language
 
@@ -42,8 +42,13 @@ def _ended(answer: str, shown: str, source: str, target: str) -> str:
     want, have = (_plain(text.strip(), language) for text, language in ((wanted, source), (signs, target)))
     if want == have or (not want and have == "." and "." in stem.rpartition(" ")[2]):
         # Of "at 5 p.m." the dot is the word's.
+        inner = stem.rstrip(_CLOSING)
+        if want and not closing and inner != stem and _sorts(stem[len(inner) :]) == _sorts(outer):
+            return f"{inner}{signs}{stem[len(inner) :]}"
         return answer
-    if want == "!" and have == "." and _is_order(stem, target):
+    orders = rules_for(primary_language(source)).called_orders, rules_for(primary_language(target)).orders
+    if want == "!" and have == "." and all(map(_begins, (shown, stem), orders)):
+        # An order in a language that writes a dot behind those.
         return answer
     written = _of_language(want, target)
     if want and not have and not outer.strip():
@@ -51,10 +56,9 @@ def _ended(answer: str, shown: str, source: str, target: str) -> str:
     return f"{stem}{written}{closing}"
 
 
-def _is_order(text: str, language: str) -> bool:
-    """Whether it is an order, in a language that writes a dot behind those."""
-    rules, first = rules_for(primary_language(language)), _WORD.search(text)
-    return first is not None and first[0].lower().replace("’", "'") in rules.orders
+def _begins(text: str, words: Collection[str]) -> bool:
+    first = _WORD.search(text)
+    return first is not None and first[0].lower().replace("’", "'") in words
 
 
 def _parts(text: str) -> tuple[str, str, str]:
@@ -62,6 +66,10 @@ def _parts(text: str) -> tuple[str, str, str]:
     body = text.rstrip(f"{_CLOSING} ")
     stem = body.rstrip(f"{_SIGNS} ")
     return stem, body[len(stem) :], text[len(body) :]
+
+
+def _sorts(closing: str) -> list[str]:
+    return [sign if sign in ")]}）」』】" else '"' for sign in closing if not sign.isspace()]
 
 
 def _plain(signs: str, language: str) -> str:

@@ -11,6 +11,7 @@ from itertools import islice
 from dragoman_server.engine.request import FinishReason, Hypothesis, SentenceResult
 from dragoman_server.text.align.links import linked
 from dragoman_server.text.ask.attempts import next_attempt, tokenized
+from dragoman_server.text.find.pairs import adds_signs, without_signs
 from dragoman_server.text.judge.checking import Found, find_masks, find_pairs, lacks_terms, lost_numbers
 from dragoman_server.text.judge.edges import finished
 from dragoman_server.text.judge.writing import Insertion, place, written
@@ -160,6 +161,8 @@ class _Judging:
         text = tokenizer.decode_text(hypothesis.tokens)
         is_finished = piece.is_part or passage.options.protection.is_automatic
         is_cut = passage.truncated or hypothesis.finish_reason is FinishReason.LENGTH
+        if piece.is_part and adds_signs(text, shown.text.text):
+            text = without_signs(text)
         if is_cut or not is_finished or passage.languages[0] == passage.languages[1]:
             return text
         begins = text.startswith((*(word for word, _ in shown.masks), *self._terms))
