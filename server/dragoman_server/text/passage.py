@@ -91,7 +91,8 @@ class Unit:
     in_capitals: bool = False
     """Whether it is translated as if in small letters."""
     small_letters: str = ""
-    """Its text in small letters, as the vocabulary has it, where it is in capitals; as long as it."""
+    """Its text in small letters, as the vocabulary has it, where it is in capitals or in title case; as long
+    as it."""
     attempt: Attempt = Attempt(stage=Stage.FIRST, pieces=())
     answers: tuple[TranslatedHypothesis, ...] = ()
     """Best first, each with targets in its own code points; once there are any, the unit is done."""
@@ -105,7 +106,7 @@ class Unit:
     @property
     def is_plain(self) -> bool:
         """Whether nothing is special about it."""
-        return not (self.marks or self.tags or self.in_capitals)
+        return not (self.marks or self.tags or self.small_letters)
 
     @property
     def is_checked(self) -> bool:

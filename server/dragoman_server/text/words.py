@@ -7,7 +7,7 @@ a model's own pieces are the words, or else each character is, with the marks on
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from dragoman_bundle.languages import UNSPACED_CHARACTERS
 
@@ -144,6 +144,23 @@ def is_in_capitals(text: str) -> bool:
     return (len(found) > 1 and sum(map(len, found)) >= MIN_CAPITALS) or any(
         len(word) >= MIN_CAPITALS for word in found
     )
+
+
+_WITH_SIGNS = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+MIN_TITLE = 3
+"""Fewest words with a capital of a heading in title case: two are a name."""
+
+
+def is_in_title_case(text: str, small: Collection[str]) -> bool:
+    """Whether each word has a capital, but for the `small` ones: "How to Install the Printer Driver"."""
+    large = [word for word in _WITH_SIGNS.findall(text) if word.lower() not in small]
+    return len(large) >= MIN_TITLE and all(word != word.lower() for word in large)
+
+
+def in_sentence_case(text: str, count_pieces: Callable[[Sequence[str]], Sequence[int]]) -> str:
+    """A text in title case as `by_vocabulary` has it, but for "USB" and "McDonald". As long as the text."""
+    small = by_vocabulary(text, count_pieces)
+    return _LETTERS.sub(lambda word: small[slice(*word.span())] if word[0].istitle() else word[0], text)
 
 
 def readings(text: str) -> list[str]:

@@ -509,6 +509,30 @@ def test_capitals_are_shown_as_small_letters_and_come_back(bundle: Bundle) -> No
     assert translated("NATO", bundle, OPTIONS, copies).text == "NATO"
 
 
+@pytest.mark.parametrize(
+    ("direction", "text", "expected"),
+    [
+        ("en-de", "How to Find Your {name} Teacher", ["How to find your London teacher"]),
+        ("en-de", "I Don't Like Tom McDonald", ["I don't like Tom McDonald"]),
+        # Names, and what is none; a language without title case.
+        ("en-de", "Mary Jackson", []),
+        ("en-de", "The teacher Likes Tom Jackson", []),
+        ("de-en", "Der Hund Mag Den Roten Ball", []),
+    ],
+)
+def test_a_heading_in_title_case_is_shown_as_a_sentence_too(
+    direction: str, text: str, expected: list[str]
+) -> None:
+    shown: list[str] = []
+
+    def notes(text: str) -> str:
+        shown.append(text)
+        return copies(text)
+
+    translated(text, shipped(direction), OPTIONS, notes)
+    assert shown == [*expected, text.replace("{name}", "London")]
+
+
 @pytest.mark.parametrize("part", ["<a ", "<a href='", "<!--", "<!", "<?", "</", "&", "<b>x "])
 def test_markup_takes_time_in_proportion_to_the_text(bundle: Bundle, part: str) -> None:
     def translates(size: int) -> None:

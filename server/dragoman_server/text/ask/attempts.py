@@ -239,7 +239,7 @@ def _piece(
     cut = [*cut_to(tags, span), *_brackets(unit, [mark for mark in marks if words.get(mark) == ""])]
     return Piece(
         span=span,
-        shown=_in_small_letters(unit, shown) if unit.in_capitals else (shown,),
+        shown=_in_small_letters(unit, shown) if unit.small_letters else (shown,),
         inserted=(
             *(mark for mark in marks if mark.is_inserted),
             *(tag for tag in cut if tag.kind is Kind.TAG),
@@ -306,14 +306,15 @@ def _shown(text: str, span: Span, marks: Sequence[Mark], words: Mapping[Mark, st
 
 
 def _in_small_letters(unit: Unit, shown: Shown) -> tuple[Shown, ...]:
-    """The ways to read a text in capitals, in which masks keep their letters."""
+    """The ways to read a text in capitals or in title case, in which masks keep their letters."""
     text, start = shown.text, unit.span[0]
     written = "".join(
         unit.small_letters[position - start] if character.isupper() else character
         for character, position in zip(text.text, text.starts, strict=True)
     )
     found = []
-    for reading in dict.fromkeys((written, *readings(text.text))):
+    others = readings(text.text) if unit.in_capitals else [text.text]
+    for reading in dict.fromkeys((written, *others)):
         spelled = list(reading)
         for _, mark in shown.masks:
             first, last = text.onto(mark.span)

@@ -5,8 +5,11 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from dragoman_bundle.languages import primary_language
+
 from dragoman_server.text.ask.attempts import first_attempt, plain_attempt, tokenized, with_end
 from dragoman_server.text.cut.fit import FittedUnit, TextTooLongError, fit
+from dragoman_server.text.cut.rules import rules_for
 from dragoman_server.text.cut.segment import holds_letter
 from dragoman_server.text.find.numbers import numbers_in, written
 from dragoman_server.text.find.unknown import has_no_letter_of, unreadable_words
@@ -24,7 +27,7 @@ from dragoman_server.text.marks import (
 )
 from dragoman_server.text.passage import Passage, Stage, Unit
 from dragoman_server.text.translated import TranslationWarning, WarningKind
-from dragoman_server.text.words import by_vocabulary, is_in_capitals
+from dragoman_server.text.words import by_vocabulary, in_sentence_case, is_in_capitals, is_in_title_case
 
 # Letters of other scripts than Latin begin here.
 _BEYOND_LATIN = re.compile(
@@ -74,6 +77,7 @@ class _UnitReader:
     def __init__(self, passage: Passage) -> None:
         self._passage = passage
         self._units: dict[Span, Unit] = {}
+        self._small = rules_for(primary_language(passage.languages[0])).small_in_titles
         self.warnings: list[TranslationWarning] = []
 
     def text(self, span: Span) -> str:
@@ -118,20 +122,17 @@ class _UnitReader:
         in_capitals, small_letters = False, ""
         numbers: list[Mark] = []
         if passage.options.protection.is_automatic:
-            if text.isupper() or marks:
-                translated = [mark for mark in marks if mark.kind is not Kind.TERM]
-                in_capitals = is_in_capitals(
-                    " ".join(
-                        passage.source.text[a:b] for a, b in outside(span, [mark.span for mark in translated])
-                    )
-                )
-            if in_capitals:
-                small_letters = by_vocabulary(passage.tokenizer_text[slice(*span)], passage.count_pieces)
+            masked = [mark.span for mark in marks if mark.kind is not Kind.TERM]
+            words = " ".join(passage.source.text[a:b] for a, b in outside(span, masked)) if masked else text
+            in_capitals = is_in_capitals(words)
+            if in_capitals or (self._small and is_in_title_case(words, self._small)):
+                lower = by_vocabulary if in_capitals else in_sentence_case
+                small_letters = lower(passage.tokenizer_text[slice(*span)], passage.count_pieces)
             if any(map(str.isnumeric, text)):
                 numbers = list(self._numbers(span, marks))
                 marks = beginning_outside(numbers, marks)
         tags = cut_to(passage.tags_in(span), span) if passage.tags else ()
-        if not (marks or numbers or tags or elements or in_capitals):
+        if not (marks or numbers or tags or elements or small_letters):
             return Unit(span=span, replaced=span)
         if elements is not None:
             tags = (*elements, *(tag for tag in tags if tag.kind is Kind.TAG))

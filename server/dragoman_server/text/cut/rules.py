@@ -76,6 +76,8 @@ class SentenceRules:
     others have "!": "Come here."."""
     called_orders: frozenset[str] = frozenset()
     """Words that they begin with in a language that writes "!" behind them: "Komm her!"."""
+    small_in_titles: frozenset[str] = frozenset()
+    """Words that have no capital in a heading where others have one; of a language that writes such."""
     _known: Mapping[str, str] = field(init=False, repr=False)
     _suffixes: tuple[str, ...] = field(init=False, repr=False)
     _said: tuple[str, ...] = field(init=False, repr=False)
