@@ -158,6 +158,13 @@ def test_a_quotation_ends_behind_the_mark_that_it_ended_behind(bundle: Bundle) -
     assert translated("»Das ist«, »ist gut.«", bundle, OPTIONS, loses).text == "“Das ist”, “ist gut.”"
 
 
+def test_pairs_that_stood_apart_do_not_come_to_stand_in_each_other(bundle: Bundle) -> None:
+    def nests(shown: str) -> str:
+        return "(gut (gut) gut)" if "(" in shown else "gut"
+
+    assert not re.search(r"\([^)]*\(", translated("(Das ist) (gut).", bundle, OPTIONS, nests).text)
+
+
 def test_a_sentence_that_is_translated_around_a_bracket_is_told(bundle: Bundle) -> None:
     text = "Der Hund (rot) ist da."
     found = translated(text, bundle, OPTIONS, forgets, is_blind=True)

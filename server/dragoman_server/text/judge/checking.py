@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from dragoman_server.text.ask.masks import occurrences
 from dragoman_server.text.find.numbers import missing_numbers, numbers_in
@@ -33,8 +34,8 @@ def find_pairs(
 ) -> list[Found] | None:
     """Where in an answer the brackets and quotation marks stand that the model was shown of a unit.
 
-    None unless it has as many of each sort, with something in each, and the same masks in them. Where it was
-    shown none, there must be none.
+    None unless it has as many of each sort, as deep in each other, with something in each, and the same masks
+    in them. Where it was shown none, there must be none.
     """
     signs = [mark for mark in unit.marks if mark.how is How.PAIR]
     if not signs:
@@ -46,7 +47,8 @@ def find_pairs(
     found = sorted(matched(answered), key=sort_of)
     others = text_outside(passage.source.text, unit.span, unit.marks)
     is_more = adds_signs(text_outside(answer, (0, len(answer)), answered), others)
-    if is_more or list(map(sort_of, found)) != list(map(sort_of, wanted)):
+    is_other = list(map(sort_of, found)) != list(map(sort_of, wanted)) or _depths(answered) != _depths(signs)
+    if is_more or is_other:
         return None
     pairs = list(zip(found, wanted, strict=True))
     if any(
@@ -63,6 +65,11 @@ def find_pairs(
         for place, mark in zip(places, pair, strict=True)
         if place and mark
     ]
+
+
+def _depths(signs: Sequence[Mark]) -> list[int]:
+    """How many pairs are open behind each sign, sorted: others where one came to stand in another."""
+    return sorted(accumulate(1 if sign.kind is Kind.OPENING else -1 for sign in signs))
 
 
 def lost_numbers(
