@@ -28,7 +28,7 @@ HTML = replace(OPTIONS, text_format=TextFormat.HTML)
 
 def opens(shown: str) -> str:
     """Has signs that stand alone."""
-    return f"({shown} gut) „so ["
+    return f"({shown} gut) „so ‚gut ["
 
 
 ANSWERING = pytest.mark.parametrize("answer", [*ANSWERS, opens], ids=lambda answer: answer.__name__)

@@ -34,7 +34,7 @@ _ONE_SIDED = frozenset("„“”‟〝〞«»‹›「」『』")
 _SPACED = "«»‹›"
 """Have spaces on their inner side, as French writes them."""
 _SIGN = re.compile(f"[{re.escape(_BRACKETS + ''.join(_QUOTES))}\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_UNMISTAKABLE = re.compile(f'["{re.escape(_BRACKETS)}{"".join(sorted(_ONE_SIDED))}]')
+_UNMISTAKABLE = re.compile(f'["‚{re.escape(_BRACKETS)}{"".join(sorted(_ONE_SIDED))}]')
 """What is no apostrophe."""
 # "the '90s", "rock 'n' roll", "'tis"
 _ELISION = re.compile(r"['’](?:\d|(?:s|n|t|d|m|re|ve|ll|em|tis|twas|cause|til|cos)(?!\w))", re.IGNORECASE)
