@@ -203,14 +203,14 @@ def test_formats_that_names_hide_are_given(run, tmp_path):
 
 def test_a_job_goes_on_in_the_format_that_it_began_with(server, run, tmp_path):
     source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("ja\n" * 2000)
-    server.servicer.disconnects.append(600)
+    source.write_text("ja\n" * 300)
+    server.servicer.disconnects.append(100)
     with pytest.raises(ConnectionError):
         run(source, output, patience_seconds=0.0, checkpoint_seconds=0.0)
     with pytest.raises(JobError, match="format was text and is jsonl"):
         run(source, output, format_name="jsonl")
     run(source, output)
-    assert output.read_text() == "JA\n" * 2000
+    assert output.read_text() == "JA\n" * 300
 
 
 @pytest.mark.parametrize(

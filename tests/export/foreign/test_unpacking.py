@@ -99,7 +99,7 @@ def test_an_archive_whose_bytes_changed_is_unpacked_or_refused(method: int, tmp_
     whole = np.frombuffer(write_zip(tmp_path / "a.zip", content, method).read_bytes(), np.uint8)
     generator = np.random.default_rng(7)
     refused = 0
-    for number in range(300):
+    for number in range(100):
         damaged = whole.copy()
         places = generator.integers(0, len(damaged), 4)
         damaged[places] = generator.integers(0, 256, 4)
@@ -108,8 +108,8 @@ def test_an_archive_whose_bytes_changed_is_unpacked_or_refused(method: int, tmp_
             unpack_all(tmp_path / "a.zip", tmp_path / str(number))
         except FormatError:
             refused += 1
-    assert refused > 150
-    for length in range(len(whole)):
+    assert refused > 50
+    for length in range(0, len(whole), 7):
         (tmp_path / "a.zip").write_bytes(whole[:length].tobytes())
         with pytest.raises(FormatError, match="is no ZIP archive, or is damaged"):
             unpack_all(tmp_path / "a.zip", tmp_path / "out")
