@@ -1,13 +1,11 @@
 """Too little memory is said before an export is tried, and a full disk leaves nothing half written."""
 
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from dragoman_bundle.machine import available_memory
+from tests.full_disk import disk_with
 
 from dragoman_export.cli import export
 
@@ -65,17 +63,6 @@ def test_a_checkpoint_that_memory_is_too_small_for_is_not_tried(luong_file: Path
     assert "0.5 GB are available" in output
     assert "reading the checkpoint" not in output
     assert not (tmp_path / "de-en").exists()
-
-
-@contextmanager
-def disk_with(num_bytes: int) -> Iterator[None]:
-    """No file can be larger: to who writes it, it is as if the disk were full."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_disk_that_is_full_half_way_leaves_nothing_half_written(luong_file: Path, tmp_path: Path) -> None:

@@ -3,14 +3,12 @@
 import fcntl
 import gzip
 import os
-import resource
 import shutil
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from tests.full_disk import disk_with
 from tests.training.toy_pairs import SOURCES, TARGETS, toy_tokenizer
 
 from dragoman_training.data import files, training_pairs
@@ -250,20 +249,10 @@ def test_files_of_unequal_length_are_refused_before_anything_is_made(folder: Pat
         opened(recipe_of(), folder)
 
 
-@pytest.fixture
-def small_disk() -> Iterator[None]:
-    """No file may be larger than so many bytes: what the system then says is what it says of a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def test_a_full_disk_is_told_with_the_way_out_and_leaves_nothing(
-    folder: Path, tokenizer: Tokenizer, small_disk: None
-) -> None:
+def test_a_full_disk_is_told_with_the_way_out_and_leaves_nothing(folder: Path, tokenizer: Tokenizer) -> None:
     pairs = opened(recipe_of(), folder)
-    with pytest.raises(CorpusCacheError, match=r"cache \(File too large; .* GiB are free\).*--corpus-cache"):
+    message = r"cache \(File too large; .* GiB are free\).*--corpus-cache"
+    with disk_with(200), pytest.raises(CorpusCacheError, match=message):
         pairs.tokenized((tokenizer, tokenizer))
     assert entries(folder) == set()
 
