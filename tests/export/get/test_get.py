@@ -114,7 +114,8 @@ def test_firefox_model_comes_with_its_shortlist(registries: RegistryServer, tmp_
     lex = binary_shortlist([[piece] for piece in range(num_pieces)], num_first=num_pieces // 2)
     registries.add_firefox("de", "en", {**found, "lex": lex})
     models = tmp_path / "models"
-    code, told = run("firefox:de-en", "--mirror", registries.url, "--models", models, "--yes")
+    places = ("--mirror", registries.url, "--models", models)
+    code, told = run("firefox:de-en", *places, "--yes", "--precisions", "fp32")
     assert code == 0, told
     assert "firefox:de-en, version 3.0-base-memory-firefox" in told
     manifest = open_bundle(models / "de-en" / "3.0-base-memory-firefox").manifest
