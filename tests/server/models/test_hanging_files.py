@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -150,19 +149,6 @@ async def test_a_pipe_in_a_certificate_s_place_is_told(
         await client.models()
     record = [record for record in caplog.records if record.message == "certificate not renewed"][-1]
     assert record.reason == f"{path} can't be read: it is no regular file"
-
-
-def test_a_server_ends_while_a_reload_hangs(start_process: StartProcess, tmp_path: Path) -> None:
-    write(tmp_path, "1")
-    server = start_process(
-        "--models", str(tmp_path), "--port", "0", "--drain-seconds", "1", environment=HANGING
-    )
-    server.wait_for("ready")
-    pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
-    server.process.send_signal(signal.SIGHUP)
-    with pipe.open("w"):
-        server.process.terminate()
-        assert server.end()[0] == 0
 
 
 def test_a_server_ends_while_its_start_hangs(

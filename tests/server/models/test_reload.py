@@ -2,10 +2,8 @@
 
 import asyncio
 import gc
-import json
 import shutil
 import signal
-import subprocess
 import sys
 import weakref
 from collections.abc import AsyncIterator
@@ -23,6 +21,7 @@ from tests.server.calls import GERMAN, failure
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.late_file import HANGING, make_late
+from tests.server.server_process import ServerProcess
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
@@ -255,21 +254,6 @@ async def test_a_drain_ends_retiring_models_too(start_server: StartServer, tmp_p
     assert not old.engine.is_alive
 
 
-def test_sighup_reloads(start_process: StartProcess, tmp_path: Path) -> None:
-    write_bundle(tmp_path)
-    server = start_process("--models", str(tmp_path), "--port", "0")
-    port = server.wait_for("ready")["port"]
-    with grpc.insecure_channel(f"localhost:{port}") as channel:
-        for version in ("2", "3"):
-            write(tmp_path, version)
-            server.process.send_signal(signal.SIGHUP)
-            server.wait_for("reloaded")
-            response = TranslationServiceStub(channel).Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN))
-            assert response.model.version == version
-    server.process.terminate()
-    assert server.end()[0] == 0
-
-
 # Hangs up on itself at the first import that takes time.
 HANGING_UP = """
 import importlib.abc, os, runpy, signal, sys
@@ -285,24 +269,25 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 @pytest.mark.parametrize("command", [["dragoman_server"], ["dragoman", "serve"]])
-def test_a_signal_as_the_process_begins_is_no_reason_to_end(tmp_path: Path, command: list[str]) -> None:
+def test_sighup_reloads_and_ends_no_process_that_has_just_begun(tmp_path: Path, command: list[str]) -> None:
     write_bundle(tmp_path)
-    options = ["--models", str(tmp_path), "--device", "cpu", "--port", "0", "--metrics-port", "0"]
-    server = subprocess.Popen(
-        [sys.executable, "-c", HANGING_UP, *command, *options], stderr=subprocess.PIPE, text=True
+    server = ServerProcess(
+        "--models", str(tmp_path), "--port", "0", command=[sys.executable, "-c", HANGING_UP, *command]
     )
     try:
-        assert server.stderr is not None
-        events = []
-        for line in server.stderr:
-            events.append(json.loads(line)["message"])
-            if events[-1] == "reloaded":
-                server.terminate()
-        assert "reloaded" in events
-        assert server.wait(timeout=60) == 0
+        port = server.wait_for("ready")["port"]
+        server.wait_for("reloaded")
+        with grpc.insecure_channel(f"localhost:{port}") as channel:
+            for version in ("2", "3"):
+                write(tmp_path, version)
+                server.process.send_signal(signal.SIGHUP)
+                server.wait_for("reloaded")
+                request = pb.TranslateRequest(texts=["Ja."], **GERMAN)
+                assert TranslationServiceStub(channel).Translate(request).model.version == version
+        server.process.terminate()
+        assert server.end()[0] == 0
     finally:
         server.kill()
-        server.communicate()
 
 
 def test_a_signal_while_models_load_is_no_reason_to_end(start_process: StartProcess, tmp_path: Path) -> None:
@@ -318,9 +303,10 @@ def test_a_signal_while_models_load_is_no_reason_to_end(start_process: StartProc
     assert server.end()[0] == 0
 
 
-def test_a_server_drains_without_waiting_for_a_reload(start_process: StartProcess, tmp_path: Path) -> None:
+def test_a_server_ends_without_waiting_for_a_reload(start_process: StartProcess, tmp_path: Path) -> None:
     write_bundle(tmp_path)
-    server = start_process("--models", str(tmp_path), "--port", "0", environment=HANGING)
+    options = ("--models", str(tmp_path), "--port", "0", "--drain-seconds", "1")
+    server = start_process(*options, environment=HANGING)
     server.wait_for("ready")
     for version in ("2", "4"):
         write(tmp_path, version)
@@ -329,9 +315,7 @@ def test_a_server_drains_without_waiting_for_a_reload(start_process: StartProces
     with pipe.open("w"):
         server.process.terminate()
         server.wait_for("stopped")
-    code, rest = server.end()
-    assert code == 0
-    assert [json.loads(line)["message"] for line in rest.splitlines()] == []
+        assert server.end() == (0, "")
 
 
 async def test_nothing_is_left_of_what_a_reload_loads_before_its_device_fails(
