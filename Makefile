@@ -31,7 +31,7 @@ check: .venv/everything  ## Lint, format, types, imports, and whether the stubs 
 size:  ## Count lines of Python by room beside their budget; with STRICT=--strict, fail beyond one
 	@$(PYTHON) .ci/size.py $(STRICT)
 
-# In the order of their folders: reordered by their number, the one file of a real model would come last and alone.
+# In the order of tests/conftest.py: reordered by their number, the one file of a real model would come last and alone.
 # A test that hangs ends its process with what each thread did, and a process that ended ends the run with an error.
 test: .venv/everything  ## Run the tests, but for those that take minutes each
 	$(BIN)/pytest $(WORKERS) --no-loadscope-reorder -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true

@@ -4,7 +4,7 @@ import os
 import random
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,9 @@ settings.register_profile("some", deadline=None, max_examples=30)
 settings.register_profile("many", deadline=None, max_examples=200)
 # Where the tests run in the background, Ctrl-C is ignored by them and all they start, unless told otherwise.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+FIRST = ("e2e/test_whole_path.py", "benchmarks", "e2e", "training", "export", "engine", "server", "clients")
+"""Tests that begin: first those that train the toy, while nobody waits for it, then folders of long files."""
 
 WORDS = {
     "ein": "a", "der": "the", "mann": "man", "hund": "dog", "vogel": "bird", "fisch": "fish",
@@ -49,6 +52,25 @@ def toy_pairs(count: int, seed: int) -> list[tuple[str, str]]:
 def is_for_long(config: pytest.Config) -> bool:
     """Whether it is `make test-long`, which tries properties with many examples."""
     return bool(config.option.markexpr == "long")
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Half as many again: tests wait for processes, timers and each other, and that leaves a core idle."""
+    return (yield) * 3 // 2
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What lasts comes first, so that no worker ends with it alone."""
+    folder = Path(__file__).parent
+
+    def rank(item: pytest.Item) -> int:
+        place = item.path.relative_to(folder)
+        return min(
+            FIRST.index(name) if name in FIRST else len(FIRST) for name in (str(place), place.parts[0])
+        )
+
+    items.sort(key=rank)
 
 
 def pytest_configure(config: pytest.Config) -> None:
