@@ -21,6 +21,8 @@ CONVERSION = st.from_regex(r"[-+0#]?([1-9][0-9]?)?(\.[0-9])?[sdiuxXfge]", fullma
 PRINTF = st.just("%%") | CONVERSION.map("%{}".format)
 PYTHON = st.just("%%") | st.builds("%({}){}".format, NAME, CONVERSION)
 OTHERS = (
+    PRINTF,
+    st.integers(0, 99).map("{}%%".format),
     *(
         NAME.map(form.format)
         for form in (
@@ -36,10 +38,10 @@ OTHERS = (
 
 @st.composite
 def texts(draw: st.DrawFn, *kinds: st.SearchStrategy[str]) -> tuple[str, list[str]]:
-    """A text of words and runs of directives, of which several of one kind may touch; and the runs."""
+    """A text of words and runs of directives, of which some touch; and the runs."""
     parts, runs = draw(WORDS), []
     for _ in range(draw(st.integers(1, 3))):
-        run = "".join(draw(st.lists(draw(st.sampled_from(kinds)), min_size=1, max_size=3)))
+        run = "".join(draw(st.lists(st.one_of(kinds), min_size=1, max_size=3)))
         runs.append(run)
         parts += [run, *draw(WORDS)]
     return " ".join(parts), runs

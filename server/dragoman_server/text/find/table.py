@@ -13,6 +13,10 @@ from dragoman_server.text.marks import Kind, Mark
 
 _TOUCHING = re.compile(f"[{UNSPACED_CHARACTERS}]|([{HANGUL}])")
 _PART = re.compile("§([a-z_]+)§")
+_APART = (Kind.PLACEHOLDER, Kind.BREAK)
+"""What is no part of a word that it touches."""
+_MAX_TOUCHING = 400
+"""Characters behind it that are looked at for what touches it."""
 _TRAILING = frozenset(".,;:!?'\"…*_。，")
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
@@ -47,23 +51,37 @@ class Table:
         if not self.trigger.search(text):
             return
         position = 0
+        rule: Rule | None = None
         ends: dict[Syntax, dict[int, int]] = {}
         searched = _TOUCHING.sub(lambda found: "\ufffb" if found[1] else "\ufffc", text)
-        while (found := self.any_rule.search(searched, position)) is not None:
-            start, end = found.span()
-            assert found.lastgroup is not None
-            rule = self.rules[int(found.lastgroup[1:])]
+        while (place := self._place(searched, position, rule)) is not None:
+            start, end, rule = place
             if rule.nested:
                 if rule.nested not in ends:
                     ends[rule.nested] = ends_of_braces(text, rule.nested)
                 if start not in ends[rule.nested]:
-                    position = start + 1
+                    position, rule = start + 1, None
                     continue
                 end = ends[rule.nested][start]
             if rule.is_trimmed:
                 end = _without_punctuation(text, start, end)
             yield Mark(span=(start, end), kind=rule.kind)
             position = max(end, start + 1)
+
+    def _place(self, text: str, position: int, before: Rule | None) -> tuple[int, int, Rule] | None:
+        """Where a rule finds something first, and which; behind a placeholder as at a text's beginning."""
+        found = None
+        if before and before.kind in _APART:
+            part = text[position : position + _MAX_TOUCHING]
+            found = self.any_rule.match(part)
+            if found and found.end() > _MAX_TOUCHING // 2 and len(part) == _MAX_TOUCHING:
+                # The rule may not have seen all that it looks at.
+                found = None
+        offset = position if found else 0
+        if found := found or self.any_rule.search(text, position):
+            assert found.lastgroup is not None
+            return offset + found.start(), offset + found.end(), self.rules[int(found.lastgroup[1:])]
+        return None
 
 
 def _read() -> Table:
