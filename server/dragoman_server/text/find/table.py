@@ -56,13 +56,13 @@ class Table:
         searched = _TOUCHING.sub(lambda found: "\ufffb" if found[1] else "\ufffc", text)
         while (place := self._place(searched, position, rule)) is not None:
             start, end, rule = place
-            if rule.nested:
-                if rule.nested not in ends:
-                    ends[rule.nested] = ends_of_braces(text, rule.nested)
-                if start not in ends[rule.nested]:
+            if syntax := rule.nested:
+                if syntax not in ends:
+                    ends[syntax] = ends_of_braces(text, syntax)
+                if start not in ends[syntax]:
                     position, rule = start + 1, None
                     continue
-                end = ends[rule.nested][start]
+                end = ends[syntax][start]
             if rule.is_trimmed:
                 end = _without_punctuation(text, start, end)
             yield Mark(span=(start, end), kind=rule.kind)
