@@ -10,6 +10,7 @@ from typing import Literal
 from babel import Locale
 from babel.dates import format_date
 from babel.numbers import format_currency, format_decimal, format_percent
+from babel.localedata import locale_identifiers
 from babel.units import format_unit
 
 UNITS = tuple(
@@ -50,8 +51,8 @@ def _unit(chance: random.Random, source: str, target: str) -> tuple[str, str]:
     width: Literal["long", "short"] = (
         "long" if unit in ("length-inch", "duration-year") else chance.choice(("long", "short"))
     )
-    forms = Locale(target)._data["unit_patterns"][unit]
-    patterns = {form for of_width in forms.values() for form in _strings(of_width)}
+    regions = [Locale.parse(name)._data for name in locale_identifiers() if name.split("_")[0] == target]
+    patterns = {form for data in regions for form in _strings(data["unit_patterns"].get(unit, {}))}
     return format_unit(value, unit, width, locale=source), _any(_filled(patterns, value, target))
 
 
@@ -115,6 +116,10 @@ def _filled(patterns: Iterable[str], value: Decimal, language: str) -> Iterator[
     for format in ("#,##0.###", "#,##0.00"):
         text = format_decimal(value, format, locale=language)
         written |= {text, format_decimal(value, format, locale=language, group_separator=False)}
+    # Spaces between thousands are DIN's and ISO's way in every language.
+    spaced = format_decimal(value, "#,##0.##", locale="en").replace(",", " ")
+    point = Locale(language).number_symbols["latn"]["decimal"]
+    written |= {spaced.replace(".", point), spaced.replace(".", point).replace(" ", "\u00a0")}
     number = rf"(?<![\d.,])(?:{'|'.join(map(re.escape, written))})(?![\d]|[.,]\d)"
     for pattern in patterns:
         if "{0}" in pattern:

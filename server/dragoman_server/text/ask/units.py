@@ -10,7 +10,7 @@ from dragoman_bundle.languages import primary_language
 from dragoman_server.text.ask.attempts import first_attempt, plain_attempt, tokenized, with_end
 from dragoman_server.text.cut.fit import FittedUnit, TextTooLongError, fit
 from dragoman_server.text.cut.rules import rules_for
-from dragoman_server.text.cut.segment import holds_letter
+from dragoman_server.text.cut.segment import is_text
 from dragoman_server.text.find.numbers import numbers_in, written
 from dragoman_server.text.find.unknown import has_no_letter_of, unreadable_words
 from dragoman_server.text.mapped import Mapped, Span, moved
@@ -99,7 +99,7 @@ class _UnitReader:
                 words = self._unreadable(unit, is_unknown)
                 if words:
                     marks = disjoint((*within(passage.marks, span), *words))
-                    if not holds_letter(text_outside(passage.tokenizer_text, span, marks)):
+                    if not is_text(passage.tokenizer_text, span, marks):
                         self._warn(WarningKind.UNTRANSLATED, span)
                         return None
                     unit, known = self._make(span, marks), None

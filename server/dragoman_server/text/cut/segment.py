@@ -13,7 +13,7 @@ from dragoman_bundle.languages import primary_language, writes_spaces
 from dragoman_server.text.cut.rules import rules_for
 from dragoman_server.text.find.pairs import matched
 from dragoman_server.text.mapped import Span
-from dragoman_server.text.marks import Mark, text_outside, trimmed, within
+from dragoman_server.text.marks import Kind, Mark, text_outside, trimmed, within
 from dragoman_server.text.options import Segmentation
 from dragoman_server.text.passage import Passage
 
@@ -45,6 +45,7 @@ _MAX_LAYERS = 12
 _ONLY_SIGNS = re.compile(r"[\s.!?…:;,–—。！？，、：；-]{0,20}")
 _OTHER_SPACE = re.compile(r"[^\S ]")
 _SPACES = re.compile(r"\s+")
+_NUMBER_BEFORE = re.compile(r"\d[ \u00a0\u202f]?\Z")
 _CLAUSE_END = re.compile(r"[,;:.!?…)\]–—][\"'”’»]*\s+|\s[-–—]\s+|[、。，；：！？]\s*")
 _ZERO_WIDTH_JOINER = "\u200d"
 _SKIN_TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
@@ -68,8 +69,20 @@ def cut(passage: Passage) -> list[Span]:
         parts = [inner]
         if inner is not None and marks and is_framed:
             parts = [unframed(text, part, marks, source) for part in _speech(text, inner, marks)]
-        found += [part for part in parts if part and holds_letter(text_outside(text, part, marks))]
+        found += [part for part in parts if part and is_text(text, part, marks)]
     return found
+
+
+def is_text(text: str, span: Span, marks: Sequence[Mark]) -> bool:
+    """Whether a span has a letter outside of the marks, or a number with the power of a unit, as "2,5 m²"."""
+    if holds_letter(text_outside(text, span, marks)):
+        return True
+    return any(
+        mark.kind is Kind.REFERENCE
+        and text[mark.span[1] - 1] in "²³"
+        and _NUMBER_BEFORE.search(text, max(span[0], mark.span[0] - 2), mark.span[0])
+        for mark in within(marks, span)
+    )
 
 
 def _speech(text: str, span: Span, marks: Sequence[Mark]) -> Iterator[Span]:

@@ -18,8 +18,8 @@ _NO_UNIT = frozenset(
 )
 """Forms that are words of other meanings far more often."""
 _LONG_ENOUGH = 3
-"""Letters of a form that may have other endings, as "Tagen" of "Tag"."""
-_MAX_ENDING = 2
+"""Letters of a form that may have another ending, as "Tages" of "Tage"."""
+_MAX_ENDING = 1
 _POWERS = "²³"
 _MAX_DIGITS = 9
 """Digits of a number whose plural category is asked for."""

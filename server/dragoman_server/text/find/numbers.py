@@ -39,6 +39,8 @@ _DATE = re.compile(
 )
 _HOUR = re.compile(r"(?:2[0-4]|[01]?\d)(?::[0-5]\d)?")
 _HALF_DAY = 12
+_SMALL_CHANGE = 2
+"""Decimals of which zeros at the end may be left out: of more of them nobody writes "5,0000 €"."""
 _DAY_ALONE = re.compile(r"0?[1-9]|[12]\d|3[01]")
 _YEAR_BEHIND = re.compile(rf"(?:st|nd|rd|th)?(?!\w)(?:,[{SPACES}](?P<year>[12]\d{{3}})(?![\d.,:]\d|\d))?")
 _MAX_BEFORE = 24
@@ -142,7 +144,9 @@ def _times(figure: str, found: re.Match[str]) -> frozenset[str]:
         hours = {hour, hour + _HALF_DAY} if groups["clock"][0] == "o" and hour < _HALF_DAY else {hour}
     else:
         is_afternoon = groups.get("pm") or (groups.get("half") or "a") in "Pp"
-        hours = {hour % _HALF_DAY + _HALF_DAY * bool(is_afternoon)} if hour <= _HALF_DAY else set()
+        if not 1 <= hour <= _HALF_DAY:
+            return frozenset((f"={figure}{found[0]}",))
+        hours = {hour % _HALF_DAY + _HALF_DAY * bool(is_afternoon)}
     return frozenset(f"{each % 24}:{minute}:00" for each in hours)
 
 
@@ -193,7 +197,10 @@ def written(number: Number, *, source_language: str, target_language: str) -> st
     if number.date is not None:
         return target.date(*number.date)
     if number.times:
-        hour, minute, _ = min(number.times, key=len).split(":")
+        time = min(number.times, key=len)
+        if time.startswith("="):
+            return None
+        hour, minute, _ = time.split(":")
         return target.hour(int(hour), minute, is_full=":" not in number.text)
     figure = in_notation(number.text, source_language=source_language, target_language=target_language)
     if number.is_ordinal:
@@ -252,7 +259,8 @@ def _readings(found: Number, language: str) -> frozenset[str]:
     if point in integer or group in decimals or any(len(part) != 3 for part in parts[1:]):
         return frozenset((f"={sign}{grouped}",))
     value = "".join(parts).lstrip("0") or "0"
-    decimals = decimals.rstrip("0")
+    if len(decimals) <= _SMALL_CHANGE:
+        decimals = decimals.rstrip("0")
     return frozenset((sign + value + ("." + decimals if decimals else ""),))
 
 
