@@ -9,8 +9,8 @@ from typing import Literal
 
 from babel import Locale
 from babel.dates import format_date
-from babel.numbers import format_currency, format_decimal, format_percent
 from babel.localedata import locale_identifiers
+from babel.numbers import format_currency, format_decimal, format_percent
 from babel.units import format_unit
 
 UNITS = tuple(

@@ -14,6 +14,7 @@ from dragoman_bundle import Bundle
 from dragoman_bundle.confidence import Confidence
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pygments.lexers import get_all_lexers
 from tests.growth import assert_linear
 from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shipped, shuffles, translated
 
@@ -102,6 +103,56 @@ def test_hosts_files_and_placeholders_of_any_kind_come_out(
     found = translated(f"Hallo {', '.join(spans)} heute.", shipped(direction), OPTIONS, forgets)
     for span in spans:
         assert found.text.count(span) == 1, found.text
+
+
+KEYS = st.from_regex(
+    r"(Ctrl|Strg|Alt|Shift|Cmd|AltGr|Win)(\+(Shift|Alt|Umschalt)){0,2}"
+    r"\+([A-Z0-9]|F(1[0-2]|[1-9])|Tab|Esc|Space|Leertaste|Pos1|PageUp|Entf|Einfg)",
+    fullmatch=True,
+)
+FORMULAS = st.from_regex(r"([A-Z][a-z]?[₂-₉]|\([A-Z][a-z]?[₂-₉]\)[₂-₉]){1,4}([²³]?[⁺⁻])?", fullmatch=True)
+FLAGS = st.from_regex(
+    r"-[a-zA-Z][0-9]{0,3}|--[a-z]{1,9}([-_][a-z0-9]{1,9}){0,3}(=[a-z0-9]{1,9})?", fullmatch=True
+)
+FUNCTIONS = st.from_regex(
+    r"[a-z]{2,9}(_[a-zA-Z0-9]{1,9}){1,3}|([A-Za-z]{2,9}(::|\.|->)){0,2}[a-z]{2,9}[(][)]|[a-z]{2,9}::[a-z]{2,9}",
+    fullmatch=True,
+)
+LATEX = st.from_regex(
+    r"\$\$[a-z]\^[0-9]\$\$|\$[a-z]_[0-9] \+ [a-z]\$|\\(alpha|frac\{[a-z]\}\{[0-9]\})", fullmatch=True
+)
+SUFFIXES = sorted(
+    {name[2:] for _, _, names, _ in get_all_lexers() for name in names if re.fullmatch(r"\*\.[a-z]\w+", name)}
+)
+"""Endings of sources, as Pygments knows them."""
+NOT_ENDINGS = frozenset(
+    suffix for suffix in SUFFIXES if re.search("[aeiouy]", suffix) and suffix not in types_map
+)
+CODES = st.one_of(
+    KEYS,
+    FORMULAS,
+    FLAGS,
+    FUNCTIONS,
+    LATEX,
+    st.ip_addresses(v=6).map(str).filter("::".__ne__),
+    st.binary(min_size=6, max_size=6).map(lambda mac: mac.hex(":")),
+    st.datetimes().map(lambda time: f"{time.isoformat()}Z"),
+    st.sampled_from(sorted({*SUFFIXES} - NOT_ENDINGS)).map("quelle.{}".format),
+)
+
+
+@ANSWERING
+@pytest.mark.parametrize("options", [OPTIONS, HTML], ids=["plain", "html"])
+@given(code=CODES, direction=st.sampled_from(["de-en", "en-de"]))
+def test_codes_come_out_as_they_were(
+    answer: Answer, options: TranslationOptions, code: str, direction: str
+) -> None:
+    text = f"Hallo {code} heute"
+    if options is HTML:
+        text = html.escape(text, quote=False)
+    found = translated(text, shipped(direction), options, answer).text
+    found = html.unescape(found) if options is HTML else found
+    assert len(re.findall(rf"(?<!\w){re.escape(code)}(?!\w)", found)) == 1, found
 
 
 @ANSWERING
