@@ -15,11 +15,13 @@ _MAX_CHARACTERS = 400
 """A text of more words, or of more characters with its tags, is no entry of a menu."""
 _ADDRESS = re.compile(r"\S*[/=?@]\S*")
 """Its signs are its own."""
-_MARK = re.compile(r"(?:&amp;|&#38;|&)(?=[^\W_])(?!\w+;)|(?<![^\W_])_(?=[^\W_])(?!\w*_)")
+_MARK = re.compile(r"(?:&amp;|&#38;|&)(?=[^\W_])(?!\w+;)|(?<!\w)_(?=[^\W_])(?!\w*_)")
 _ABBREVIATION = re.compile(r"(?<=[A-Z])(?:&amp;|&#38;|&)(?=[A-Z](?![a-z]))")
 """Of "AT&T" and "Q&A"."""
 _FIXED = re.compile(r"<[^<>]*>|&#?\w+;|[%$]\S+|\{[^{}]*\}|`[^`]*`")
 """Parts of a translation that are no words: tags, references, placeholders, code."""
+_NAMED = re.compile(r"\{[^{}]*\}|%\([^()]*\)|[$:]\w+|`[^`]*`")
+"""Placeholders and code, whose signs are a part of their names."""
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts whose letters are on no key: the source's stands in brackets behind."""
 
@@ -45,7 +47,8 @@ def _found(text: str, *, is_html: bool) -> re.Match[str] | None:
         return None
     if any("&" in found[0] or "_" in found[0] for found in _ADDRESS.finditer(re.sub("<[^<>]*>", "", text))):
         return None
-    marks = [mark for mark in _MARK.finditer(text) if not is_html or mark[0] != "&"]
+    without_names = _NAMED.sub(lambda part: "\0" * len(part[0]), text)
+    marks = [mark for mark in _MARK.finditer(without_names) if not is_html or mark[0] != "&"]
     if len(marks) != 1 or _ABBREVIATION.match(text, marks[0].start()):
         return None
     return marks[0] if is_html or len(marks[0][0]) == 1 else None

@@ -10,6 +10,8 @@ import yaml
 from fluent.syntax import FluentParser, ast
 
 from dragoman.jobs import JobError
+from dragoman_files.accelerators import without_accelerators
+from dragoman_files.document import Segment
 from dragoman_files.format import FormatOptions, Input, UnitError
 from dragoman_files.opening import open_format
 
@@ -47,6 +49,14 @@ def test_an_accelerator_is_put_back(translate, server, name, given):
     text = "&amp;Datei" if name == "resx" else ""
     assert translate(name, given.format(text)) == given.format("&amp;DATEI")
     assert [text for message in server.servicer.messages for text in message if text] == ["Datei"]
+
+
+@pytest.mark.parametrize(
+    "text", ["Hallo {_name}", "%(_x)s fertig", "Siehe $_x", "Noch %%__author__54%%", "Route :_item", "`_x` auf"]
+)
+def test_a_sign_of_a_name_is_no_accelerator(text):
+    segment = Segment(start=0, end=len(text), text=text, write=str)
+    assert list(without_accelerators([segment], is_html=False)) == [segment]
 
 
 ANDROID = r"""<?xml version="1.0" encoding="utf-8"?>
