@@ -52,7 +52,8 @@ def test_an_accelerator_is_put_back(translate, server, name, given):
 
 
 @pytest.mark.parametrize(
-    "text", ["Hallo {_name}", "%(_x)s fertig", "Siehe $_x", "Noch %%__author__54%%", "Route :_item", "`_x` auf"]
+    "text",
+    ["Hallo {_name}", "%(_x)s fertig", "Siehe $_x", "Noch %%__author__54%%", "Route :_item", "`_x` auf"],
 )
 def test_a_sign_of_a_name_is_no_accelerator(text):
     segment = Segment(start=0, end=len(text), text=text, write=str)

@@ -65,6 +65,8 @@ def _currency(chance: random.Random, source: str, target: str) -> tuple[str, str
     locale = Locale(target)
     names = {code, locale.currency_symbols.get(code, code), locale.currencies[code]}
     names |= set(locale._data["currency_names_plural"].get(code, {}).values())
+    # Of "$12" the word is "Dollar" as well as "US-Dollar".
+    names |= {re.split("[ -]", name)[-1] for name in names}
     return written, _any(
         _filled({f"{{0}} {name}" for name in names} | {f"{name}{{0}}" for name in names}, value, target)
     )
