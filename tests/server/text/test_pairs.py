@@ -158,6 +158,13 @@ def test_a_quotation_ends_behind_the_mark_that_it_ended_behind(bundle: Bundle) -
     assert translated("»Das ist«, »ist gut.«", bundle, OPTIONS, loses).text == "“Das ist”, “ist gut.”"
 
 
+def test_what_stands_in_brackets_gets_no_mark_that_it_had_not(bundle: Bundle) -> None:
+    def asks(shown: str) -> str:
+        return shown.replace(")", "?)")
+
+    assert "?" not in translated("Tom (das ist gut) ist da.", bundle, OPTIONS, asks).text
+
+
 def test_pairs_that_stood_apart_do_not_come_to_stand_in_each_other(bundle: Bundle) -> None:
     def nests(shown: str) -> str:
         return "(gut (gut) gut)" if "(" in shown else "gut"

@@ -82,6 +82,16 @@ def is_within(span: Span, pair: Pair) -> bool:
     return (opening is None or opening.span[1] <= span[0]) and (closing is None or span[1] <= closing.span[0])
 
 
+def call_within(text: str, pair: Pair) -> str:
+    """The question or exclamation mark before a bracket that closes, "(Really?)"; empty for none."""
+    closing = pair[1]
+    if closing is None or _sort(closing) not in _CLOSING:
+        return ""
+    end = closing.span[0]
+    mark = unicodedata.normalize("NFKC", text[max(0, end - 2) : end].rstrip()[-1:])
+    return mark if mark in ("?", "!") else ""
+
+
 def has_words_outside(text: str, pairs: Iterable[Pair], start: int = 0) -> bool:
     """Whether there are words behind `start` in none of the pairs."""
     spans = [

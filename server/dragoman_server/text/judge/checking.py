@@ -6,7 +6,14 @@ from itertools import accumulate
 
 from dragoman_server.text.ask.masks import occurrences
 from dragoman_server.text.find.numbers import missing_numbers, numbers_in
-from dragoman_server.text.find.pairs import adds_signs, has_words_outside, is_within, matched, sort_of
+from dragoman_server.text.find.pairs import (
+    adds_signs,
+    call_within,
+    has_words_outside,
+    is_within,
+    matched,
+    sort_of,
+)
 from dragoman_server.text.find.pairs import find_pairs as signs_in
 from dragoman_server.text.find.terms import by_stems
 from dragoman_server.text.mapped import Span, moved
@@ -53,7 +60,7 @@ def find_pairs(
     pairs = list(zip(found, wanted, strict=True))
     if any(
         is_within(span, one) != is_within(mark.span, other) for span, mark in masks for one, other in pairs
-    ):
+    ) or any(call_within(answer, one) != call_within(passage.source.text, other) for one, other in pairs):
         return None
     if has_words_outside(answer, found) != has_words_outside(
         passage.source.text[: unit.span[1]], wanted, unit.span[0]
