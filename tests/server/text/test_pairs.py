@@ -213,6 +213,7 @@ def test_nothing_of_it_is_done_where_protection_is_off(bundle: Bundle) -> None:
         (("de", "en"), "Hund", "dog.", "dog"),
         (("de", "en"), "Er ist da.", "he is here.", "He is here."),
         (("en", "de"), "dog", "Hund.", "Hund"),
+        (("en", "de"), "Guten Morgen?", "Guten? Morgen!", "Guten Morgen?"),
         (("en", "de"), "the dog", "Der Hund", "der Hund"),
         (("en", "de"), "dogs and cats", "Hunde und Katzen", "Hunde und Katzen"),
     ],

@@ -13,6 +13,7 @@ _WITHOUT_END = frozenset(("th", "lo"))
 """Languages whose sentences have no mark at their end but to ask and to call."""
 _SIGNS = ".!?…,;:–—" + "。！？，、：；．؟।۔។။։"
 _PLAIN = str.maketrans({**TO_PLAIN, "．": "."})
+_CALLS = str.maketrans("", "", "?!")
 _CLOSING = "\"'”’“‘»«›‹)]}）」』】"
 _WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
 _CAPITAL_NOUNS = frozenset(("de", "lb"))
@@ -27,10 +28,13 @@ def finished(
 ) -> str:
     """An answer to what was shown with its first letter as large and with its mark at the end.
 
-    What had no mark gets none. `is_cased`: whether the answer begins with a word of the model's own.
+    What had no mark gets none; a copy has its own within, too. `is_cased`: whether the answer begins with a
+    word of the model's own.
     """
     if not any(map(str.isalnum, answer)):
         return answer
+    if answer.translate(_CALLS) == shown.translate(_CALLS):
+        return shown
     source, target = languages
     answer = _ended(answer, shown, source, target)
     return _begun(answer, shown, source, target, count_pieces) if is_cased else answer
