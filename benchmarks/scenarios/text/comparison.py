@@ -48,7 +48,7 @@ _PUT_BACK = (WarningKind.SPAN_PUT_BACK, WarningKind.NUMBER_PUT_BACK)
     option("--input", Path("data/tatoeba-de-en/val.de"), "Sentences, one a line.", to="source", type=FILE),
     option("--reference", Path("data/tatoeba-de-en/val.en"), "Their translations.", type=FILE),
     option("--limit", 1000, "Sentences that are taken."),
-    option("--back", Path("models/en-de/1"), "Bundle of the other direction, for lines of each kind."),
+    option("--back", Path("models/en-de/2"), "Bundle of the other direction, for lines of each kind."),
     option("--seed", 1, "The number that the lines of each kind are drawn by."),
     several("--kinds", KINDS, "Kinds of lines.", KINDS),
     option("--lines-only", False, "Measure lines of each kind alone."),
