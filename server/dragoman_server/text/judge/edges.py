@@ -28,8 +28,8 @@ def finished(
 ) -> str:
     """An answer to what was shown with its first letter as large and with its mark at the end.
 
-    What had no mark gets none; a copy has its own within, too. `is_cased`: whether the answer begins with a word
-    of the model's own.
+    What had no mark gets none; a copy has its own within, too. `is_cased`: whether the answer begins with a
+    word of the model's own.
     """
     if not any(map(str.isalnum, answer)):
         return answer
