@@ -65,7 +65,6 @@ def _currency(chance: random.Random, source: str, target: str) -> tuple[str, str
     locale = Locale(target)
     names = {code, locale.currency_symbols.get(code, code), locale.currencies[code]}
     names |= set(locale._data["currency_names_plural"].get(code, {}).values())
-    # Of "$12" the word is "Dollar" as well as "US-Dollar".
     names |= {re.split("[ -]", name)[-1] for name in names}
     return written, _any(
         _filled({f"{{0}} {name}" for name in names} | {f"{name}{{0}}" for name in names}, value, target)
@@ -119,9 +118,9 @@ def _filled(patterns: Iterable[str], value: Decimal, language: str) -> Iterator[
         text = format_decimal(value, format, locale=language)
         written |= {text, format_decimal(value, format, locale=language, group_separator=False)}
     # Spaces between thousands are DIN's and ISO's way in every language.
-    spaced = format_decimal(value, "#,##0.##", locale="en").replace(",", " ")
     point = Locale(language).number_symbols["latn"]["decimal"]
-    written |= {spaced.replace(".", point), spaced.replace(".", point).replace(" ", "\u00a0")}
+    spaced = format_decimal(value, "#,##0.##", locale="en").replace(",", " ").replace(".", point)
+    written |= {spaced, spaced.replace(" ", "\u00a0")}
     number = rf"(?<![\d.,])(?:{'|'.join(map(re.escape, written))})(?![\d]|[.,]\d)"
     for pattern in patterns:
         if "{0}" in pattern:
