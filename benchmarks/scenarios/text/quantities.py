@@ -82,8 +82,7 @@ def _percent(chance: random.Random, source: str, target: str) -> tuple[str, str]
 def _date(chance: random.Random, source: str, target: str) -> tuple[str, str]:
     day = datetime.date(1950, 1, 1) + datetime.timedelta(days=chance.randrange(36_000))
     width = chance.choice(("long", "medium", "full"))
-    locale = Locale(target)
-    months = {names[day.month] for context in locale.months.values() for names in context.values()}
+    months = {names[day.month] for context in Locale(target).months.values() for names in context.values()}
     months = {month for month in months if len(month) > 2} | {f"0?{day.month}"}
     return format_date(day, width, locale=source), (
         rf"(?=.*(?<!\d)0?{day.day}(?!\d))(?=.*(?<!\w){_any(months)}(?!\w))(?=.*{day.year})"
