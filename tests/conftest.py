@@ -21,8 +21,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FIRST = ("e2e/test_whole_path.py", "benchmarks", "e2e", "training", "export", "engine", "server", "clients")
 """Tests that begin: first those that train the toy, while nobody waits for it, then folders of long files."""
-TOGETHER = {"benchmarks": "benchmarks", "training/alignment": "compiled", "training/classics": "compiled"}
-"""Folders whose tests are kept together: what is compiled would be so in each worker at once."""
 
 WORDS = {
     "ein": "a", "der": "the", "mann": "man", "hund": "dog", "vogel": "bird", "fisch": "fish",
@@ -92,8 +90,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if "checkpoint" in parameters:
         group = f"{place.parts[0]} {parameters['checkpoint']}"
     else:
-        names = [str(folder) for folder in place.parents]
-        group = next((TOGETHER[name] for name in names if name in TOGETHER), str(place))
+        group = place.parts[0] if place.parts[0] == "benchmarks" else str(place)
     item.add_marker(pytest.mark.xdist_group(group))
     if is_for_long(item.config) and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
         item.add_marker(pytest.mark.long)

@@ -181,9 +181,12 @@ def test_where_one_cannot_be_started_none_is_left() -> None:
         for opener in (openers.open_slow, openers.refuse, openers.open_slow)
     ]
     pool = EnginePool(engines, Admission.to(openers.open_slow(), EngineLimits()))
+    children = Path(f"/proc/self/task/{threading.get_native_id()}/children")
+    # Python has one of its own that stays, if anything before has shared memory.
+    before = children.read_text()
     with pytest.raises(DecoderError, match="nothing to open"):
         pool.start()
-    assert not Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().strip()
+    assert set(children.read_text().split()) <= set(before.split())
     assert pool.pids == []
 
 
