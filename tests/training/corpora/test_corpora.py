@@ -94,6 +94,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_tsv(folder / "general" / "microsoft-docs.en-de.machine.tsv.xz", MACHINE)
     write_tsv(folder / "general" / "mdn.en-de.tsv.xz", [("The element is new.", "Das Element ist neu.")])
     (folder / "general" / "wiktionary.en-de.txt.xz").write_bytes(lzma.compress(WORDS.encode()))
+    novel = (
+        "he met Ashleigh, the vicar of Cocksmoor, and Kate Ashleigh Tuesday.\non the tuesday of Cocksmoor\n"
+        * 3
+    )
+    (folder / "general" / "prose.en.txt.xz").write_bytes(lzma.compress(novel.encode()))
     strings = [(f"Open {name}", f"{name} öffnen") for name in map(spelt, range(200))]
     strings += [(f"Close {name}", f"{name} öffnen") for name in map(spelt, range(200))]
     write_sides(folder / "more" / "ui-windows", "en-de.", [*strings, ("%d files", "%d Dateien")])
@@ -218,6 +223,26 @@ def test_words_come_with_their_commonest_translation_alone_and_in_phrases(out: P
     assert into_german["neighbor", "Nachbar"] >= 1
     assert ("Nachbar", "neighbor") not in into_english
     assert into_english["Nachbar", "neighbour"] >= 1
+
+
+def test_words_of_the_dictionary_stand_in_sentences_and_in_the_plural(out: Path) -> None:
+    pairs = pairs_of(out / "de-en", "short", "general")
+    assert ("Stunden", "hours") in pairs
+    inserted = [pair for pair in pairs if "Nachbar" in pair[0] and "Nachbar" not in map(str.strip, pair)]
+    expected = {
+        ("Ich habe einen Nachbar.", "I have a neighbour."),
+        ("Ich sah einen Nachbar.", "I saw a neighbour."),
+        ("Das ist mein Nachbar.", "That is my neighbour."),
+        ("Der Nachbar schläft.", "The neighbour is asleep."),
+    }
+    assert expected.intersection(inserted)
+    assert not [pair for pair in pairs if pair[0].startswith("Ich habe einen Stunde")]
+
+
+def test_names_are_those_of_novels(out: Path) -> None:
+    words = {word.strip(",.!?") for source, _ in pairs_of(out / "de-en") for word in source.split()}
+    assert {"Ashleigh", "Cocksmoor"} <= words
+    assert "Tuesday" not in words
 
 
 def test_short_texts_come_more_often_than_long_ones(out: Path) -> None:

@@ -27,7 +27,7 @@ _ODD = re.compile(r"[\d/;:~♂♀|!?_*]|\.\.|^-|-$")
 _REMARK = re.compile(r"\[[^\]]*\]|\([^)]*\)")
 _GENDER = re.compile(r"\{([^}]*)\}")
 _AN = re.compile(r"(?!eu|once|one|uni|use)[aeiou]|hour|hono|heir")
-_SEPARABLE = re.compile(
+SEPARABLE = re.compile(
     r"^(?:ab|an|auf|aus|bei|dar|ein|fest|fort|frei|her|hin|los|mit|nach|teil|um|vor|weg|weiter|wieder|zu|zurück|zusammen|durch|über|unter)"
 )
 
@@ -128,8 +128,10 @@ def count(entries: Iterable[Entry], pairs: Iterable[Pair]) -> Counts:
     return counts
 
 
-def make_pairs(entries: list[Entry], counts: Counts, language: str, *, into_english: bool) -> Iterator[Pair]:
-    """Pairs of the entries, English first; nearly every word that is translated has one translation."""
+def ranked_entries(
+    entries: list[Entry], counts: Counts, *, into_english: bool
+) -> Iterator[tuple[list[Entry], int]]:
+    """The entries of each translated word, the commonest translation first, and how often the word is met."""
     choices: defaultdict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         if not (into_english and entry.is_other_spelling):
@@ -139,8 +141,13 @@ def make_pairs(entries: list[Entry], counts: Counts, language: str, *, into_engl
         verbs = {entry.other for entry in found if entry.kind == "v"}
         # The infinitive as a noun, "das Finden", says nothing that the verb does not.
         found = [entry for entry in found if entry.other.islower() or entry.other.lower() not in verbs]
-        ranked = sorted(dict.fromkeys(found), key=counts.score, reverse=True)
-        times = next(times for least, times in TIMES if frequency[stem(word)] >= least)
+        yield sorted(dict.fromkeys(found), key=counts.score, reverse=True), frequency[stem(word)]
+
+
+def make_pairs(entries: list[Entry], counts: Counts, language: str, *, into_english: bool) -> Iterator[Pair]:
+    """Pairs of the entries, English first; nearly every word that is translated has one translation."""
+    for ranked, frequency in ranked_entries(entries, counts, into_english=into_english):
+        times = next(times for least, times in TIMES if frequency >= least)
         yield from _forms(ranked[0], times, counts, language, into_english=into_english)
         first = counts.score(ranked[0])
         for second in ranked[1:2]:
@@ -181,13 +188,13 @@ def _german_phrases(entry: Entry, times: int, counts: Counts, *, into_english: b
         if counts.phrases[english] < 2 or english.endswith("s"):
             return
         for _ in range(1 + times // 3):
-            yield f"{'an' if _AN.match(english) else 'a'} {english}", f"{ein} {other}"
+            yield f"{article(english)} {english}", f"{ein} {other}"
         frames = words()["frames"]["noun"]
         inserted = {"der": der, "Der": der.capitalize(), "mein": mein, "kein": kein}
         if into_english and draw(other, "lower case") < 0.3:
             yield english, other.lower()
     elif entry.kind == "v" and other.endswith("n"):
-        if not _SEPARABLE.match(other):
+        if not SEPARABLE.match(other):
             yield f"to {english}", f"zu {other}"
         frames, inserted = words()["frames"]["verb"], {}
     elif entry.kind == "adj" and other.islower():
@@ -205,6 +212,11 @@ def _german_phrases(entry: Entry, times: int, counts: Counts, *, into_english: b
         first, second = pick(frames, english + other, f"frame {number}")
         if first != "That is not a {0}." or not _AN.match(english):
             yield first.format(english), second.format(english, other, **inserted)
+
+
+def article(noun: str, a: str = "a") -> str:
+    """The article "a" or "an" before an English word."""
+    return f"{a}n" if _AN.match(noun) else a
 
 
 def capitalized(text: str) -> str:

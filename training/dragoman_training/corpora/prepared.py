@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dragoman_training.corpora import cleaning, dictionary
+from dragoman_training.corpora import cleaning, dictionary, variants
 from dragoman_training.corpora.cleaning import Pair, key_of, num_words, plain
 from dragoman_training.corpora.sources import (
     Source,
@@ -103,6 +103,10 @@ class Prepared:
             for pair in self.kept[name].pairs
         )
         self.counts = dictionary.count(self.entries, texts)
+        known = {word for entry in self.entries for word in (entry.english, entry.other)}
+        prose = (line for path in paths_of("prose", folder, language) for line in read_lines(path))
+        self.names = variants.find_names(prose, known)
+        """Of people and places."""
 
     def allowed(self, pairs: Iterable[Pair], left_out: Counter[str]) -> Iterator[Pair]:
         """The pairs without a side that stands in a test set or is held out."""

@@ -56,8 +56,8 @@ def sources() -> tuple[Source, ...]:
     return tuple(decode(Source, table) for table in _tables()["sources"])
 
 
-def paths_of(kind: Literal["dictionaries", "test_sets"], folder: Path, language: str) -> list[Path]:
-    """The dictionaries there are, or the files of which no training pair may have a line."""
+def paths_of(kind: Literal["dictionaries", "prose", "test_sets"], folder: Path, language: str) -> list[Path]:
+    """The dictionaries or novels there are, or the files of which no training pair may have a line."""
     patterns = (pattern.format(other=language) for pattern in _tables()[kind])
     return [path for pattern in patterns for path in sorted(folder.glob(pattern))]
 

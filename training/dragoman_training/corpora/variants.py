@@ -6,13 +6,16 @@ sentence ends in a full stop. What a pair becomes depends on its text alone.
 
 import random
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from dragoman_training.corpora.cleaning import Pair
 from dragoman_training.corpora.words import draw, words
 
-SHARE_RENAMED = 0.35
+SHARE_RENAMED = 0.8
 """Of the pairs with a name."""
+SHARE_FOUND = 0.7
+"""Of the names that replace others, those found in novels: a model learns to copy names."""
 SHARE_IN_CAPITALS = 0.02
 SHARE_IN_LOWER_CASE = 0.03
 SHARE_WITHOUT_STOP = 0.06
@@ -20,11 +23,16 @@ NUM_INVENTED = 2_500
 """Prices, dates and times of day of each kind."""
 
 
-def vary(pairs: Iterable[Pair], language: str, *, into_english: bool) -> Iterator[Pair]:
+def vary(
+    pairs: Iterable[Pair], language: str, names: Sequence[str] = (), *, into_english: bool
+) -> Iterator[Pair]:
     """Other names and numbers, capitals, small letters and no full stops for some of the pairs."""
     for english, other in pairs:
         pair = english, other
-        if draw(english + other, "rename") < SHARE_RENAMED and (variant := rename(pair, language)) != pair:
+        if (
+            draw(english + other, "rename") < SHARE_RENAMED
+            and (variant := rename(pair, language, names)) != pair
+        ):
             yield variant
         if re.search(r"\d", other) and (variant := renumber(pair)) != pair:
             yield variant
@@ -41,21 +49,48 @@ def vary(pairs: Iterable[Pair], language: str, *, into_english: bool) -> Iterato
             yield english[:-1], other[:-1]
 
 
-def rename(pair: Pair, language: str) -> Pair:
-    """The pair with another man's, woman's and city's name, where both sides have the one there is."""
+def rename(pair: Pair, language: str, names: Sequence[str] = ()) -> Pair:
+    """The pair with another man's, woman's and city's name, where both sides have the one there is.
+
+    Most are of `names`, some of those behind a first name.
+    """
     english, other = pair
     generator = random.Random(english + other)
-    man, woman = (generator.choice(words()[names].split()) for names in ("men", "women"))
+    first = [generator.choice(words()[kind].split()) for kind in ("men", "women")]
     german_city, english_city = generator.choice(words()["cities"])
-    replaced = [("Tom", "Tom", man, man), ("Mary", "Maria|Mary|Marie|María", woman, woman)]
-    if language == "de":
-        replaced.append(("Boston", "Boston", english_city, german_city))
+    replaced = [
+        ("Tom", "Tom", first[0], first[0]),
+        ("Mary", "Maria|Mary|Marie|María", first[1], first[1]),
+        ("Boston", "Boston", english_city, german_city if language == "de" else ""),
+    ]
     for name, other_name, new, other_new in replaced:
+        if names and generator.random() < SHARE_FOUND:
+            found = generator.choice(names)
+            new = other_new = f"{new} {found}" if name != "Boston" and generator.random() < 0.3 else found
         pattern, other_pattern = rf"\b{name}\b", rf"\b(?:{other_name})(s?)\b"
-        if len(re.findall(pattern, english)) == len(re.findall(other_pattern, other)):
+        if other_new and len(re.findall(pattern, english)) == len(re.findall(other_pattern, other)):
             english = re.sub(pattern, new, english)
             other = re.sub(other_pattern, rf"{other_new}\1", other)
     return english, other
+
+
+def find_names(prose: Iterable[str], known: set[str]) -> list[str]:
+    """Names of people and places in English and German text.
+
+    In English text a capital within a sentence says so, in German text a title. Words that are met with a
+    small letter, or once or twice, and those of `known` are none.
+    """
+    met: Counter[str] = Counter()
+    small: set[str] = set()
+    for line in prose:
+        if " the " in line:
+            small.update(re.findall(r"\b[a-z]{3,}\b", line))
+            met.update(re.findall(r"(?<=[a-z,;] )[A-Z][a-z]{2,13}\b", line))
+        else:
+            met.update(re.findall(r"\b(?:Herrn?|Frau|Fräulein) ([A-ZÄÖÜ][a-zäöüß]{2,13})\b", line))
+    return sorted(
+        name for name, count in met.items() if count > 2 and name.lower() not in small and name not in known
+    )
 
 
 def renumber(pair: Pair) -> Pair:
@@ -71,8 +106,8 @@ def renumber(pair: Pair) -> Pair:
     return english, other
 
 
-def invent() -> Iterator[Pair]:
-    """Prices, dates, times of day and introductions, in English and German."""
+def invent(names: Sequence[str] = ()) -> Iterator[Pair]:
+    """Prices, dates, times of day, introductions and letters, in English and German."""
     generator = random.Random(1)
     frames = words()["frames"]
     for _ in range(NUM_INVENTED):
@@ -83,6 +118,9 @@ def invent() -> Iterator[Pair]:
     for name in f"{words()['men']} {words()['women']}".split():
         for english, german in frames["introductions"]:
             yield english.format(name=name), german.format(name=name)
+    for name in names:
+        english, german = generator.choice(frames["introductions"])
+        yield english.format(name=name), german.format(name=name)
 
 
 def _price(generator: random.Random) -> dict[str, str]:

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from dragoman_training.corpora import dictionary, variants
+from dragoman_training.corpora import contexts, dictionary, variants
 from dragoman_training.corpora.cleaning import Pair, num_words
 from dragoman_training.corpora.prepared import Kept, Prepared, references
 from dragoman_training.corpora.sources import sources
@@ -106,14 +106,18 @@ def kinds(prepared: Prepared, optional: set[str], *, into_english: bool) -> dict
             found[source.name] = repeated(prepared.kept[source.name].pairs, source.short_times)
     if "tatoeba" in found:
         pairs = prepared.kept["tatoeba"].pairs
-        found["variants"] = variants.vary(pairs, language, into_english=into_english)
+        found["variants"] = variants.vary(pairs, language, prepared.names, into_english=into_english)
     if not into_english:
         interface = [
             prepared.kept[one.name].pairs for one in sources() if one.is_interface and one.name in found
         ]
         found["titles"] = titles(chain.from_iterable(interface))
     if language == "de":
-        found["invented"] = variants.invent()
+        known = contexts.vocabulary(prepared.entries, prepared.counts, into_english=into_english)
+        found["contexts"] = (
+            contexts.insert(prepared.kept["tatoeba"].pairs, known) if "tatoeba" in found else ()
+        )
+        found["invented"] = variants.invent(prepared.names)
         found["phrases"] = phrases(into_english=into_english)
     found["dictionary"] = dictionary.make_pairs(
         prepared.entries, prepared.counts, language, into_english=into_english

@@ -1,0 +1,139 @@
+"""Dictionary words within sentences: a word that both sides of a pair have gives way to another of its kind.
+
+A word that is trained on by itself alone is read wrongly in a sentence. Fadaee et al. (2017), "Data
+Augmentation for Low-Resource Neural Machine Translation", put rare words in the place of others; here the
+dictionary says which words of a pair are translations, and the other word has the same part of speech, gender
+and ending.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from dragoman_training.corpora.cleaning import Pair
+from dragoman_training.corpora.dictionary import SEPARABLE, Counts, Entry, article, ranked_entries
+from dragoman_training.corpora.words import draw, stop_words
+
+WEIGHTS = ((300, 4), (50, 8), (8, 10), (1, 6), (0, 1))
+"""How often a word is put into sentences beside others, one that is met at least so often in the corpora."""
+MAX_WORDS = 14
+"""Of the sentence."""
+MIN_LETTERS = 4
+"""Of a word that gives way: shorter ones have many senses."""
+_ADJECTIVE_ENDINGS = ("e", "en", "er", "es", "em", "")
+_WEAK = re.compile(r"(?:e|ent|ant|ist|oge|at|herr|mensch|bär)$")
+"""Masculine nouns that end otherwise in the accusative."""
+_ODD_ADJECTIVE = re.compile(r"(?:e[lrn]|e|hoch|rosa|lila|s)$")
+_UNCOUNTED = re.compile(r"(?:ness|ity|ism|ing|ship|hood|s)$")
+_MODAL = re.compile(r"(?:to|can|will|could|would|must|should|may|might|not|n't|'ll|let's|let us|cannot)$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """A word and its translation, as both stand in a sentence."""
+
+    english: str
+    german: str
+    kind: str
+    """What gives way to it: its part of speech, gender, number and ending."""
+
+
+def forms(entry: Entry) -> Iterator[Form]:
+    """The forms of a German entry whose spelling is sure."""
+    english, german = entry.english, entry.other
+    if " " in german or english.count(" ") > (entry.kind == "n") or not english.islower():
+        return
+    if entry.kind == "n" and entry.gender and german[0].isupper():
+        if not (entry.gender == "m" and _WEAK.search(german.lower())):
+            yield Form(english=english, german=german, kind=entry.gender)
+        if (plural := german_plural(german, entry.gender)) and not _UNCOUNTED.search(english):
+            kind = "same plural" if plural == german else "other plural"
+            yield Form(english=english_plural(english), german=plural, kind=kind)
+    elif entry.kind == "adj" and german.islower() and not _ODD_ADJECTIVE.search(german):
+        for ending in _ADJECTIVE_ENDINGS:
+            yield Form(english=english, german=german + ending, kind=f"adjective -{ending}")
+    elif entry.kind == "v" and re.fullmatch("[a-zäöüß]+n", german) and not SEPARABLE.match(german):
+        yield Form(english=english, german=german, kind="verb")
+
+
+def german_plural(noun: str, gender: str) -> str | None:
+    """The plural where the noun's ending and gender settle it."""
+    if gender == "f":
+        if re.search(r"(?:ung|heit|keit|schaft|ion|tät|ik|ur|ei|enz|anz)$", noun):
+            return f"{noun}en"
+        if noun.endswith("in") and len(noun) > 5:
+            return f"{noun}nen"
+        return f"{noun}n" if re.search(r"(?:e|el|er)$", noun) else None
+    return noun if re.search(r"(?:er|chen|lein)$", noun) else None
+
+
+def english_plural(noun: str) -> str:
+    """The regular plural."""
+    if re.search(r"[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if re.search(r"(?:s|x|z|ch|sh)$", noun) else f"{noun}s"
+
+
+@dataclass(kw_only=True)
+class Vocabulary:
+    """The forms of a dictionary, by their German spelling and by kind."""
+
+    by_german: defaultdict[str, list[Form]] = field(default_factory=lambda: defaultdict(list))
+    inserted: defaultdict[str, list[Form]] = field(default_factory=lambda: defaultdict(list))
+    """As often as a form is to be drawn."""
+
+
+def vocabulary(entries: list[Entry], counts: Counts, *, into_english: bool) -> Vocabulary:
+    """All forms of the entries; those of the commonest translations are inserted."""
+    found = Vocabulary()
+    for entry in entries:
+        for form in forms(entry):
+            found.by_german[form.german].append(form)
+    for ranked, frequency in ranked_entries(entries, counts, into_english=into_english):
+        for form in forms(ranked[0]):
+            times = next(times for least, times in WEIGHTS if frequency >= least)
+            found.inserted[form.kind] += [form] * times
+    return found
+
+
+def insert(pairs: Iterable[Pair], found: Vocabulary) -> Iterator[Pair]:
+    """Plurals, and pairs with another word in the place of one of each kind that both sides have."""
+    for kind in ("same plural", "other plural"):
+        for form in dict.fromkeys(found.inserted[kind]):
+            yield form.english, form.german
+    for english, german in pairs:
+        words = re.findall(r"\w+", german)
+        if not 3 <= len(words) <= MAX_WORDS:
+            continue
+        slots: dict[str, Form] = {}
+        for word in words[1:]:
+            for form in found.by_german.get(word, ()):
+                is_sure = len(word) >= MIN_LETTERS and form.english not in stop_words("en")
+                if is_sure and words.count(word) == 1 and len(_places(form.english, english)) == 1:
+                    slots.setdefault(form.kind, form)
+        for kind, form in slots.items():
+            choices = found.inserted[kind]
+            if choices and (pair := _replaced(english, german, form, choices)):
+                yield pair
+
+
+def _places(word: str, text: str) -> list[re.Match[str]]:
+    return list(re.finditer(rf"\b{re.escape(word)}\b", text))
+
+
+def _replaced(english: str, german: str, form: Form, choices: list[Form]) -> Pair | None:
+    (place,) = _places(form.english, english)
+    before = english[: place.start()]
+    new = choices[int(draw(english + german, form.kind) * len(choices))]
+    if form.kind == "verb" and not _MODAL.search(before.rstrip().lower()):
+        return None
+    if found := re.search(r"\b([Aa])n? $", before):
+        if len(form.kind) == 1 and _UNCOUNTED.search(new.english):
+            return None
+        before = before[: found.start()] + article(new.english, found[1]) + " "
+    german_place = _places(form.german, german)[0]
+    return (
+        before + new.english + english[place.end() :],
+        german[: german_place.start()] + new.german + german[german_place.end() :],
+    )
