@@ -119,7 +119,7 @@ def invent(names: Sequence[str] = ()) -> Iterator[Pair]:
         for english, german in frames["introductions"]:
             yield english.format(name=name), german.format(name=name)
     for name in names:
-        english, german = generator.choice(frames["introductions"])
+        english, german = generator.choice(frames["introductions"] + frames["names"])
         yield english.format(name=name), german.format(name=name)
 
 
