@@ -1,19 +1,27 @@
+"""One pod, or several that are found, scraped, scaled and ended in a way that fits the server."""
+
 import re
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
 import yaml
-from tests.deploy.conftest import ROOT, serve_options
+from tests.deploy.conftest import ROOT, check_names, metrics_in, serve_options
 from tests.deploy.dockerfile import Instruction, final_stage
 
-FOLDER = ROOT / "deploy" / "kubernetes" / "one"
+from dragoman.cli.translate_file import translate_file
+from dragoman.connection.route import read_route
+
+ONE = ROOT / "deploy" / "kubernetes" / "one"
 
 
 @pytest.fixture(scope="module")
 def objects() -> dict[str, Any]:
     """By kind."""
-    found = list(yaml.safe_load_all((FOLDER / "dragoman.yml").read_text()))
+    found = list(yaml.safe_load_all((ONE / "dragoman.yml").read_text()))
     assert len({each["kind"] for each in found}) == len(found)
     return {each["kind"]: each for each in found}
 
@@ -46,13 +54,13 @@ def test_each_object_is_one_that_kubernetes_knows(objects: dict[str, Any], kind:
 
 
 def test_kustomize_names_the_image_of_the_deployment(container: dict[str, Any]) -> None:
-    kustomization = yaml.safe_load((FOLDER / "kustomization.yml").read_text())
+    kustomization = yaml.safe_load((ONE / "kustomization.yml").read_text())
     assert kustomization["resources"] == ["dragoman.yml"]
     assert [image["name"] for image in kustomization["images"]] == [container["image"]]
 
 
 def test_the_ingress_leads_to_the_services_http(objects: dict[str, Any]) -> None:
-    ingress = yaml.safe_load((FOLDER / "ingress.yml").read_text())
+    ingress = yaml.safe_load((ONE / "ingress.yml").read_text())
     kubernetes_validate.validate(ingress, kubernetes_validate.latest_version(), strict=True)
     [rule] = ingress["spec"]["rules"]
     service = rule["http"]["paths"][0]["backend"]["service"]
@@ -97,7 +105,7 @@ def test_services_stop_sending_before_the_drain_which_ends_before_kubernetes_kil
 def test_the_job_that_prometheus_is_told_to_make_of_a_pod_is_the_one_that_alerts_look_for(
     objects: dict[str, Any], rules: list[dict[str, Any]]
 ) -> None:
-    comment = "\n".join(re.findall("^#   (.*)", (FOLDER / "dragoman.yml").read_text(), re.MULTILINE))
+    comment = "\n".join(re.findall("^#   (.*)", (ONE / "dragoman.yml").read_text(), re.MULTILINE))
     [relabelling] = yaml.safe_load(comment)
     [source] = relabelling["source_labels"]
     labels = {
@@ -121,3 +129,154 @@ def test_the_pod_runs_as_the_user_of_the_image_with_no_more_rights_than_it_needs
         "capabilities": {"drop": ["ALL"]},
     }
     assert not pod["automountServiceAccountToken"]
+
+
+KUBERNETES = ROOT / "deploy" / "kubernetes"
+MANY = KUBERNETES / "many"
+KNOWN = {
+    "headless-service": "Service",
+    "disruption-budget": "PodDisruptionBudget",
+    "autoscaler": "HorizontalPodAutoscaler",
+    "corpus-job": "Job",
+}
+"""What Kubernetes itself knows; a pod monitor is the operator's."""
+
+
+def load(name: str) -> dict[str, Any]:
+    parsed: dict[str, Any] = yaml.safe_load((MANY / f"{name}.yml").read_text())
+    return parsed
+
+
+@pytest.fixture(scope="module")
+def deployment() -> dict[str, Any]:
+    found = yaml.safe_load_all((KUBERNETES / "one" / "dragoman.yml").read_text())
+    [deployment] = [each for each in found if each["kind"] == "Deployment"]
+    assert isinstance(deployment, dict)
+    return deployment
+
+
+@pytest.fixture(scope="module")
+def labels(deployment: dict[str, Any]) -> dict[str, str]:
+    """Of each pod."""
+    found: dict[str, str] = deployment["spec"]["template"]["metadata"]["labels"]
+    return found
+
+
+@pytest.mark.parametrize(("name", "kind"), KNOWN.items(), ids=list(KNOWN))
+def test_each_object_of_many_is_one_that_kubernetes_knows(name: str, kind: str) -> None:
+    found = load(name)
+    assert found["kind"] == kind
+    kubernetes_validate.validate(found, kubernetes_validate.latest_version(), strict=True)
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not here")
+@pytest.mark.parametrize(("name", "number"), [("one", 2), ("many", 6)])
+def test_kustomize_builds_objects_that_kubernetes_knows(name: str, number: int) -> None:
+    command = ["kubectl", "kustomize", str(KUBERNETES / name)]
+    built = list(yaml.safe_load_all(subprocess.run(command, capture_output=True, check=True).stdout))
+    assert len(built) == number
+    for each in built:
+        if each["kind"] != "PodMonitor":
+            kubernetes_validate.validate(each, kubernetes_validate.latest_version(), strict=True)
+
+
+def test_kustomize_has_all_but_the_job_and_leaves_the_number_of_pods_to_the_autoscaler(
+    deployment: dict[str, Any], dockerfile: list[Instruction], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kustomization = load("kustomization")
+    files = {path.name for path in MANY.iterdir()} - {"kustomization.yml", "corpus-job.yml"}
+    assert set(kustomization["resources"]) == files | {"../one"}
+    [patch] = kustomization["patches"]
+    assert patch["target"] == {"kind": deployment["kind"], "name": deployment["metadata"]["name"]}
+    removal, addition = yaml.safe_load(patch["patch"])
+    assert removal == {"op": "remove", "path": "/spec/replicas"}
+    assert "replicas" in deployment["spec"], "there must be something to remove"
+    assert (addition["op"], addition["path"]) == ("add", "/spec/template/spec/containers/0/env/-")
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    monkeypatch.setenv(addition["value"]["name"], addition["value"]["value"])
+    options = serve_options(
+        dockerfile, {each["name"]: each["value"] for each in container["env"]}, container["args"], monkeypatch
+    )
+    assert options["max_connection_age_seconds"] == 300
+
+
+def test_all_choose_the_pods_of_the_deployment(deployment: dict[str, Any], labels: dict[str, str]) -> None:
+    assert load("headless-service")["spec"]["selector"] == labels
+    assert load("disruption-budget")["spec"]["selector"]["matchLabels"] == labels
+    assert load("pod-monitor")["spec"]["selector"]["matchLabels"] == labels
+    target = load("autoscaler")["spec"]["scaleTargetRef"]
+    assert {target["kind"], target["name"]} == {deployment["kind"], deployment["metadata"]["name"]}
+    assert target["apiVersion"] == deployment["apiVersion"]
+
+
+def test_the_headless_service_stands_for_pods_on_their_own_port(deployment: dict[str, Any]) -> None:
+    spec = load("headless-service")["spec"]
+    assert spec["clusterIP"] == "None"
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    [port] = spec["ports"]
+    # Clients take the port that they are told: there is nobody between to change it.
+    assert port["port"] == ports[port["targetPort"]]
+
+
+def test_the_pod_monitor_scrapes_the_metrics_port_under_the_job_that_alerts_look_for(
+    deployment: dict[str, Any], labels: dict[str, str], rules: list[dict[str, Any]]
+) -> None:
+    spec = load("pod-monitor")["spec"]
+    [endpoint] = spec["podMetricsEndpoints"]
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    assert endpoint["port"] in [port["name"] for port in container["ports"]]
+    assert (endpoint["port"], endpoint["path"]) == ("metrics", "/metrics")
+    [down] = [rule["expr"] for rule in rules if rule.get("alert") == "DragomanDown"]
+    assert f'up{{job="{labels[spec["jobLabel"]]}"}}' in down
+
+
+def test_the_autoscaler_asks_for_what_its_rule_makes_of_a_metric_of_the_server(
+    exported: dict[str, frozenset[str]],
+) -> None:
+    spec = load("autoscaler")["spec"]
+    [metric] = spec["metrics"]
+    name = metric["pods"]["metric"]["name"]
+    comment = "\n".join(re.findall("^#   (.*)", (MANY / "autoscaler.yml").read_text(), re.MULTILINE))
+    [rule] = yaml.safe_load(comment)
+    # What the adapter puts in: matchers of labels that a scrape by pod has.
+    query = rule["metricsQuery"].replace("<<.LabelMatchers>>", 'pod="a"').replace("<<.GroupBy>>", "pod")
+    for text in (rule["seriesQuery"], query):
+        assert metrics_in(text) == [name]
+        check_names(text, {name: exported[name] | {"namespace", "pod"}})
+    assert "by (pod)" in query
+    assert spec["minReplicas"] >= 2, "with one pod a node that is emptied takes all"
+
+
+def test_the_job_calls_the_command_as_it_is_and_every_pod(
+    dockerfile: list[Instruction], tmp_path: Path
+) -> None:
+    spec = load("corpus-job")["spec"]
+    pod = spec["template"]["spec"]
+    [container] = pod["containers"]
+    name, *arguments = container["args"]
+    assert name == translate_file.name
+    [mount] = container["volumeMounts"]
+    assert all(path.startswith(mount["mountPath"] + "/") for path in arguments[-2:])
+    (tmp_path / "in").touch()
+    parsed = translate_file.make_context(
+        str(name), [*arguments[:-2], str(tmp_path / "in"), str(tmp_path / "out")]
+    ).params
+    service = load("headless-service")
+    [port] = service["spec"]["ports"]
+    assert parsed["server"] == f"dns:///{service['metadata']['name']}:{port['port']}"
+    assert read_route(parsed["server"], None).is_balanced
+    assert parsed["streams"] > 1
+    users = [instruction.text for instruction in final_stage(dockerfile) if instruction.name == "USER"]
+    assert pod["securityContext"]["runAsUser"] == int(users[-1])
+
+
+def test_a_job_that_is_complete_with_failures_is_not_tried_again() -> None:
+    job = load("corpus-job")
+    [rule] = [each for each in job["spec"]["podFailurePolicy"]["rules"] if "onExitCodes" in each]
+    [container] = job["spec"]["template"]["spec"]["containers"]
+    assert rule["onExitCodes"] == {"containerName": container["name"], "operator": "In", "values": [3]}
+    assert rule["action"] == "FailJob"
+    assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never", "policies of failures want it"
+    assert translate_file.help is not None
+    assert "Exit code 3" in translate_file.help

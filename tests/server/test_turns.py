@@ -1,7 +1,8 @@
-"""Callers take turns wherever one waits for another: at threads, locks, the queue and the engine."""
+"""Callers take turns wherever one waits for another, and futures of other threads are awaited together."""
 
 import asyncio
 import threading
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.server.conftest import StartServer
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig
 from dragoman_server.service.call import host_of
+from dragoman_server.service.searching import notify_when_done
 from dragoman_server.turns import BusyThreadsError, FairLock, FairThreads
 
 
@@ -112,3 +114,63 @@ def test_a_caller_is_its_address_at_either_door() -> None:
         assert host_of(peer) == "192.0.2.1"
     for peer in ("ipv6:%5B2001:db8::1%5D:50000", "2001:db8::1:4"):
         assert host_of(peer) == "2001:db8::1"
+
+
+async def first_error(futures: list[Future[int]]) -> BaseException | None:
+    """Waits as who submitted them does."""
+    ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+    await asyncio.to_thread(notify_when_done, ended, futures)
+    return await ended
+
+
+async def test_results_wake_the_loop_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    wake = loop.call_soon_threadsafe
+    wakings: list[object] = []
+
+    def count(callback: object, *arguments: object) -> object:
+        wakings.append(callback)
+        return wake(callback, *arguments)  # type: ignore[arg-type]
+
+    futures: list[Future[int]] = [Future() for _ in range(100)]
+    ended: asyncio.Future[BaseException | None] = loop.create_future()
+    futures[7].set_result(7)
+
+    def answer(numbers: range) -> None:
+        for number in numbers:
+            if number != 7:
+                futures[number].set_result(number)
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", count)
+    notify_when_done(ended, futures)
+    threads = [threading.Thread(target=answer, args=(range(start, 100, 2),)) for start in (0, 1)]
+    for thread in threads:
+        thread.start()
+    async with asyncio.timeout(30):
+        assert await ended is None
+    assert [future.result() for future in futures] == list(range(100))
+    assert len(wakings) == 1
+
+
+async def test_the_first_failure_is_told_while_others_are_still_at_work() -> None:
+    futures: list[Future[int]] = [Future() for _ in range(3)]
+    threading.Timer(0, futures[1].set_exception, [KeyError("second")]).start()
+    async with asyncio.timeout(30):
+        assert await first_error(futures) is futures[1].exception()
+    futures[0].set_exception(KeyError("too late to matter"))
+
+
+async def test_who_was_cancelled_is_not_disturbed_by_what_ends_later() -> None:
+    futures: list[Future[int]] = [Future(), Future()]
+    waiting = asyncio.ensure_future(first_error(futures))
+    await asyncio.sleep(0.01)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    futures[0].cancel()
+    futures[1].set_exception(KeyError("nobody waits"))
+    await asyncio.sleep(0)
+
+
+async def test_of_nothing_there_is_nothing_to_wait_for() -> None:
+    assert await first_error([]) is None

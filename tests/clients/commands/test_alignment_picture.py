@@ -1,8 +1,9 @@
-"""Word alignments, drawn."""
+"""Word alignments, drawn: the demo's, too, which a first visitor can check."""
 
 import pytest
 
-from dragoman import Alignment, FinishReason, Hypothesis
+import demo
+from dragoman import Alignment, Client, FinishReason, Hypothesis
 from dragoman.cli.pictures import alignment_picture, word_spans
 
 
@@ -84,3 +85,24 @@ def test_translation_without_alignments_draws_no_error():
 )
 def test_words_without_a_link_are_drawn_too(text, linked, words):
     assert [text[start:end] for start, end in word_spans(text, linked)] == words
+
+
+RIGHT = {
+    ("Meine", "My"),
+    ("Schwester", "sister"),
+    ("verkauft", "sold"),
+    ("das", "the"),
+    ("Haus", "house"),
+    (".", "."),
+}
+
+
+def test_the_links_that_the_demo_draws_are_right():
+    text = demo.PICTURED
+    with demo.running_server(demo.MODELS) as address, Client(address) as client:
+        (translation,) = client.translate([text], source="de", target="en", alignments=True)
+    drawn = {
+        (text[link.source_start : link.source_end], translation.text[link.target_start : link.target_end])
+        for link in translation.hypotheses[0].alignments
+    }
+    assert drawn == RIGHT

@@ -1,4 +1,4 @@
-"""Documents that take for ever: they end with their callers and in their time, and hold up nobody else."""
+"""Documents end with their callers and in their time, and translated ones wait to be fetched."""
 
 import asyncio
 import subprocess
@@ -6,6 +6,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from tests.server.conftest import RunningServer, StartServer
@@ -13,6 +15,8 @@ from tests.server.web.conftest import MODELS, Web
 
 from dragoman_server.config import RequestLimits
 from dragoman_server.errors import UnwantedError
+from dragoman_server.web.apis.kept_files import KeptFiles
+from dragoman_server.web.exchange import Exchange
 
 
 class Endless:
@@ -119,3 +123,24 @@ def test_no_thread_at_work_keeps_a_process_from_its_end() -> None:
         "FairThreads(1, 'test').submit('', lambda: time.sleep(600)); time.sleep(0.2)"
     )
     subprocess.run([sys.executable, "-c", program], timeout=60, check=True)
+
+
+async def status(files: KeptFiles, path: str) -> int:
+    request = SimpleNamespace(path_params={"key": path.removeprefix("download_file/")})
+    return (await files.download(cast(Exchange, SimpleNamespace(request=request)))).status_code
+
+
+async def test_files_make_room_for_younger_ones() -> None:
+    files = KeptFiles(RequestLimits(max_kept_file_bytes=10))
+    first, second, third = (files.keep(f"{number}.txt", bytes(size)) for number, size in enumerate((6, 4, 1)))
+    assert [await status(files, path) for path in (first, second, third)] == [404, 200, 200]
+    large = files.keep("large.txt", bytes(100))
+    assert [await status(files, path) for path in (second, third, large)] == [404, 404, 200]
+
+
+async def test_a_file_can_be_fetched_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = KeptFiles(RequestLimits(max_kept_file_seconds=60))
+    path, now = files.keep("a.txt", b"a"), time.monotonic()
+    for later, expected in ((59, 200), (61, 404)):
+        monkeypatch.setattr(time, "monotonic", lambda later=later: now + later)
+        assert await status(files, path) == expected

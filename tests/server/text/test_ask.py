@@ -1,4 +1,4 @@
-"""Parts of a sentence between a language with spaces and one without."""
+"""Parts of a sentence that is asked around what is kept: the words that stand for it, and the seams."""
 
 import re
 from dataclasses import replace
@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.growth import assert_linear
 
+from dragoman_server.text.ask.masks import masks_for, occurrences
 from dragoman_server.text.ask.seams import Seams, seams_between
+from dragoman_server.text.marks import Kind, Mark
 
 
 @pytest.mark.parametrize(
@@ -122,3 +124,30 @@ def _joined(seams: Seams, gaps: list[str], texts: list[str]) -> str:
 @pytest.mark.parametrize("languages", [("de", "en"), ("zh", "ja"), ("ko", "en")])
 def test_otherwise_all_stays(languages: tuple[str, str]) -> None:
     assert seams_between(*languages) is None
+
+
+@pytest.mark.parametrize(
+    ("mask", "answer", "expected"),
+    [
+        ("Boston", "Ich war in Boston.", [(11, 17)]),
+        ("Boston", "Boston und Boston", [(0, 6), (11, 17)]),
+        ("Boston", "Bostons Bostoner", []),
+        ("Boston", "我在Boston工作", [(2, 8)]),
+        ("Boston", "Boston에서 살아요", [(0, 6)]),
+        ("Boston", "他在Bostonian", []),
+        ("37", "37 Äpfel, 137 und 37,5 und 3-37.", [(0, 2)]),
+        ("37", "有37个苹果。", [(1, 3)]),
+        ("37", "第137个", []),
+    ],
+)
+def test_a_mask_is_a_word_of_its_own(mask: str, answer: str, expected: list[tuple[int, int]]) -> None:
+    assert occurrences(mask, answer) == expected
+
+
+@pytest.mark.parametrize("sentence", ["", "Ich bin in London.", "ICH BIN IN LONDON.", "londoner"])
+def test_a_word_of_the_sentence_however_it_is_written_is_no_mask(sentence: str) -> None:
+    item = Mark(span=(0, 1), kind=Kind.PLACEHOLDER)
+    first, second = masks_for([item, item], ["{a}", "{b}"], sentence, variant=0) or []
+    assert first.casefold() not in sentence.casefold()
+    assert (first == "London") == (not sentence)
+    assert first != second

@@ -1,4 +1,4 @@
-"""A bundle measured in this process."""
+"""Bundles in this process: corpora are translated by them, and they are measured."""
 
 from pathlib import Path
 
@@ -7,7 +7,20 @@ from dragoman_bundle import open_bundle
 from tests.shipped import shipped_bundle
 
 from dragoman_server.engine.onnx import opening
+from dragoman_server.offline.in_process import open_in_process
 from dragoman_server.offline.system import open_bundle_system
+
+BUNDLE_OPTIONS = {"beam_size": None, "length_penalty": None, "device": "cpu", "precision": "auto"}
+
+
+def test_texts_are_translated_one_to_one_and_told_of_if_they_were_cut(models: Path) -> None:
+    texts = ["Ein Satz. Noch einer.", "", "wort " * 40 + "ende", "Ja."]
+    bundle = str(models / "de-en" / "1")
+    with open_in_process(bundle, segmentation="sentence", **BUNDLE_OPTIONS) as translator:
+        assert [text for text, _ in translator.translate(texts)] == texts
+        assert [is_cut for _, is_cut in translator.translate(texts[:2])] == [False, False]
+        assert translator.translate([]) == []
+
 
 OPTIONS = {"beam_size": 3, "device": "cpu", "precision": "auto"}
 SHIPPED = str(shipped_bundle("de-en"))

@@ -1,18 +1,31 @@
-"""A list of hypotheses holds no text twice, and beside the best one none that is empty."""
+"""Sentences of the engine, made of a text, and a list of hypotheses that holds none twice."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from dragoman_bundle import Bundle, open_bundle
-from tests.server.copying_bundle import write_bundle
+from tests.server.copying_bundle import IDS, MANIFEST, write_bundle
 
 from dragoman_server.engine import FinishReason, Hypothesis, SentenceResult
 from dragoman_server.text.judge.judging import distinct
 from dragoman_server.text.options import Protection, TranslationOptions
 from dragoman_server.text.passage import Passage
 from dragoman_server.text.stages import advance, complete, first_of_each_text, prepare
+
+
+@pytest.mark.parametrize("source_end", [True, False])
+def test_a_source_ends_as_its_model_was_trained_with(tmp_path: Path, source_end: bool) -> None:
+    bundle = open_bundle(write_bundle(tmp_path, manifest=replace(MANIFEST, source_end=source_end)))
+    options = TranslationOptions(beam_size=1, length_penalty=1.0)
+    document = prepare("Ein Hund. Zwei Vögel.", bundle, options, deadline=None)
+    end = [IDS.eos] if source_end else []
+    assert [list(sentence.source) for sentence in document.sentences] == [
+        [*ids, *end] for ids in bundle.source_tokenizer.encode_ids(["Ein Hund.", "Zwei Vögel."])
+    ]
+
 
 PIECES = ["", "ab", "a", "b", "c", " "]
 
