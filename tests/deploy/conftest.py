@@ -24,6 +24,12 @@ from dragoman_server.metrics.translation import Metrics, ModelMetrics
 ROOT = Path(__file__).parents[2]
 SERVERS = ("dragoman-cpu", "dragoman-gpu")
 
+Tree = dict[str, Any]
+"""A parsed file, or a part of one."""
+Dockerfile = list[Instruction]
+Labels = dict[str, frozenset[str]]
+"""Those of each metric, by its name."""
+
 needs_promtool = pytest.mark.skipif(
     shutil.which("promtool") is None, reason="promtool is not installed; it comes with Prometheus"
 )
@@ -41,28 +47,26 @@ def _interpolate(value: Any) -> Any:
 
 
 @pytest.fixture(scope="session")
-def compose() -> dict[str, Any]:
+def compose() -> Tree:
     """docker-compose.yml with nothing set in the environment."""
-    parsed: dict[str, Any] = _interpolate(yaml.safe_load((ROOT / "docker-compose.yml").read_text()))
+    parsed: Tree = _interpolate(yaml.safe_load((ROOT / "docker-compose.yml").read_text()))
     return parsed
 
 
 @pytest.fixture(scope="session")
-def dockerfile() -> list[Instruction]:
+def dockerfile() -> Dockerfile:
     return read_dockerfile(ROOT / "server" / "Dockerfile")
 
 
 @pytest.fixture(params=SERVERS)
-def service(compose: dict[str, Any], request: pytest.FixtureRequest) -> dict[str, Any]:
+def service(compose: Tree, request: pytest.FixtureRequest) -> Tree:
     """Each of the two servers."""
-    found: dict[str, Any] = compose["services"][request.param]
+    found: Tree = compose["services"][request.param]
     return found
 
 
 @pytest.fixture
-def options(
-    service: dict[str, Any], dockerfile: list[Instruction], monkeypatch: pytest.MonkeyPatch
-) -> dict[str, Any]:
+def options(service: Tree, dockerfile: Dockerfile, monkeypatch: pytest.MonkeyPatch) -> Tree:
     """What `dragoman serve` makes of the image's environment, the service's environment and its command."""
     return serve_options(dockerfile, service["environment"], service["command"], monkeypatch)
 
@@ -72,7 +76,7 @@ def metrics_in(expression: str) -> list[str]:
     return re.findall(r"\bup\b|(?:\w+:)*(?:dragoman|grpc_server|process)_\w+(?::\w+)*", expression)
 
 
-def check_names(expression: str, known: dict[str, frozenset[str]]) -> None:
+def check_names(expression: str, known: Labels) -> None:
     """Asserts that its metrics are known, and that one of them has each label it selects by."""
     names = metrics_in(expression)
     assert names, expression
@@ -82,11 +86,8 @@ def check_names(expression: str, known: dict[str, frozenset[str]]) -> None:
 
 
 def serve_options(
-    dockerfile: list[Instruction],
-    environment: dict[str, Any],
-    command: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> dict[str, Any]:
+    dockerfile: Dockerfile, environment: Tree, command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> Tree:
     image = dict(
         pair.split("=", 1)
         for instruction in final_stage(dockerfile)
@@ -103,26 +104,26 @@ def serve_options(
 
 
 @pytest.fixture(scope="session")
-def prometheus() -> dict[str, Any]:
-    parsed: dict[str, Any] = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text())
+def prometheus() -> Tree:
+    parsed: Tree = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text())
     return parsed
 
 
 @pytest.fixture(scope="session")
-def rules() -> list[dict[str, Any]]:
+def rules() -> list[Tree]:
     """Recording and alerting rules alike."""
     groups = yaml.safe_load((ROOT / "deploy/prometheus/rules.yml").read_text())["groups"]
     return [rule for group in groups for rule in group["rules"]]
 
 
 @pytest.fixture(scope="session")
-def dashboard() -> dict[str, Any]:
-    parsed: dict[str, Any] = json.loads((ROOT / "deploy/grafana/dashboards/dragoman.json").read_text())
+def dashboard() -> Tree:
+    parsed: Tree = json.loads((ROOT / "deploy/grafana/dashboards/dragoman.json").read_text())
     return parsed
 
 
 @pytest.fixture(scope="session")
-def panels(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
+def panels(dashboard: Tree) -> list[Tree]:
     """Those that show something."""
     panels = [panel for panel in dashboard["panels"] if panel["type"] != "row"]
     assert panels
@@ -130,7 +131,7 @@ def panels(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def exported() -> dict[str, frozenset[str]]:
+def exported() -> Labels:
     """By name of a sample that the server exports, and of `up`: its labels, and those that a scrape adds."""
     registry = CollectorRegistry()
     registry.register(ProcessMetrics(list, 2))

@@ -7,11 +7,10 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from tests.deploy.conftest import ROOT, SERVERS, serve_options
+from tests.deploy.conftest import ROOT, SERVERS, Dockerfile, Tree, serve_options
 from tests.deploy.dockerfile import Instruction, final_stage, is_ignored
 
 from dragoman_server.cli import serve
@@ -21,13 +20,13 @@ from dragoman_server.healthcheck import healthcheck
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def only(instructions: list[Instruction], name: str) -> Instruction:
+def only(instructions: Dockerfile, name: str) -> Instruction:
     """The one instruction of that name."""
     [found] = [instruction for instruction in instructions if instruction.name == name]
     return found
 
 
-def sources(instructions: list[Instruction]) -> list[str]:
+def sources(instructions: Dockerfile) -> list[str]:
     """What is copied from the repository."""
     return [
         source
@@ -48,12 +47,12 @@ def requirements(extras: str) -> set[str]:
     return found
 
 
-def builds(compose: dict[str, Any]) -> list[dict[str, Any]]:
+def builds(compose: Tree) -> list[Tree]:
     """How each server's image is built, on the CPU first."""
     return [compose["services"][name]["build"] for name in SERVERS]
 
 
-def test_everything_that_is_copied_exists_and_reaches_the_build(dockerfile: list[Instruction]) -> None:
+def test_everything_that_is_copied_exists_and_reaches_the_build(dockerfile: Dockerfile) -> None:
     dockerignore = (ROOT / ".dockerignore").read_text()
     dockerignore = re.sub(r"^#.*$", "", dockerignore, flags=re.MULTILINE)
     assert sources(dockerfile)
@@ -62,14 +61,14 @@ def test_everything_that_is_copied_exists_and_reaches_the_build(dockerfile: list
         assert not is_ignored(source, dockerignore), source
 
 
-def test_image_holds_the_packages_that_the_server_imports(dockerfile: list[Instruction]) -> None:
+def test_image_holds_the_packages_that_the_server_imports(dockerfile: Dockerfile) -> None:
     packages = {Path(source).name for source in sources(dockerfile)}
     assert {"dragoman", "dragoman_bundle", "dragoman_server"} <= packages
     # `dragoman get` is a process of its own.
     assert {"dragoman_training", "dragoman_export"} <= packages
 
 
-def test_image_has_no_torch(dockerfile: list[Instruction], compose: dict[str, Any]) -> None:
+def test_image_has_no_torch(dockerfile: Dockerfile, compose: Tree) -> None:
     assert not any("torch" in instruction.text for instruction in dockerfile)
     for build in builds(compose):
         installed = requirements(build["args"]["EXTRAS"])
@@ -77,38 +76,38 @@ def test_image_has_no_torch(dockerfile: list[Instruction], compose: dict[str, An
         assert not any("torch" in name for name in installed)
 
 
-def test_every_image_that_the_file_names_is_of_extras_that_there_are(dockerfile: list[Instruction]) -> None:
+def test_every_image_that_the_file_names_is_of_extras_that_there_are(dockerfile: Dockerfile) -> None:
     shown = re.findall(r"--build-arg EXTRAS=(\S+) \.", (ROOT / "server" / "Dockerfile").read_text())
     assert {"numba", "onnxruntime"} <= requirements(next(extras for extras in shown if "align" in extras))
     for extras in shown:
         assert not any("torch" in name for name in requirements(extras))
 
 
-def test_each_image_has_the_onnxruntime_of_its_device(compose: dict[str, Any]) -> None:
+def test_each_image_has_the_onnxruntime_of_its_device(compose: Tree) -> None:
     cpu, gpu = (requirements(build["args"]["EXTRAS"]) for build in builds(compose))
     assert {name for name in cpu if name.startswith("onnxruntime")} == {"onnxruntime"}
     assert "onnxruntime-gpu[cuda,cudnn]" in gpu, "a container has the driver, and of CUDA nothing else"
 
 
-def test_container_does_not_run_as_root(dockerfile: list[Instruction]) -> None:
+def test_container_does_not_run_as_root(dockerfile: Dockerfile) -> None:
     user = [instruction.text for instruction in final_stage(dockerfile) if instruction.name == "USER"][-1]
     assert user.isdecimal(), "where root is forbidden, only a number tells that this is not root"
     assert int(user) > 0
 
 
-def test_image_has_the_versions_that_the_project_is_tested_with(dockerfile: list[Instruction]) -> None:
+def test_image_has_the_versions_that_the_project_is_tested_with(dockerfile: Dockerfile) -> None:
     [install] = [item.text for item in dockerfile if item.name == "RUN" and "pip install" in item.text]
     assert "--constraint constraints.txt" in install
     assert "constraints.txt" in sources(dockerfile)
 
 
-def test_no_shell_stands_between_a_signal_and_the_server(dockerfile: list[Instruction]) -> None:
+def test_no_shell_stands_between_a_signal_and_the_server(dockerfile: Dockerfile) -> None:
     program, command = only(final_stage(dockerfile), "ENTRYPOINT").exec_form
     assert program in PROJECT["scripts"]
     assert command in PROJECT["entry-points"]["dragoman.commands"]
 
 
-def test_health_check_is_a_command_that_the_image_has(dockerfile: list[Instruction]) -> None:
+def test_health_check_is_a_command_that_the_image_has(dockerfile: Dockerfile) -> None:
     python, flag, module, *arguments = only(final_stage(dockerfile), "HEALTHCHECK").exec_form
     assert (python, flag) == ("python", "-m")
     assert importlib.import_module(module).healthcheck is healthcheck
@@ -117,7 +116,7 @@ def test_health_check_is_a_command_that_the_image_has(dockerfile: list[Instructi
     )
 
 
-def test_ports_that_are_exposed_are_those_that_are_listened_on(dockerfile: list[Instruction]) -> None:
+def test_ports_that_are_exposed_are_those_that_are_listened_on(dockerfile: Dockerfile) -> None:
     exposed = only(final_stage(dockerfile), "EXPOSE").words
     # HTTP where the command names it, as compose and Kubernetes do.
     http = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["x-dragoman"]["environment"]
@@ -125,7 +124,7 @@ def test_ports_that_are_exposed_are_those_that_are_listened_on(dockerfile: list[
     assert exposed == [str(port) for port in ports]
 
 
-def bind_mounts(service: dict[str, Any]) -> list[tuple[str, str, bool]]:
+def bind_mounts(service: Tree) -> list[tuple[str, str, bool]]:
     """Of each folder of this machine that is mounted: where it is, where it goes, whether it is read-only."""
     mounts = []
     for volume in service["volumes"]:
@@ -143,7 +142,7 @@ def seconds(duration: str) -> float:
     return float(match[1])
 
 
-def test_ports_are_reached_from_this_machine_alone(compose: dict[str, Any]) -> None:
+def test_ports_are_reached_from_this_machine_alone(compose: Tree) -> None:
     published = {name: service["ports"] for name, service in compose["services"].items()}
     assert published == {
         "dragoman-cpu": ["127.0.0.1:50051:50051", "127.0.0.1:8080:8080"],
@@ -154,7 +153,7 @@ def test_ports_are_reached_from_this_machine_alone(compose: dict[str, Any]) -> N
     }
 
 
-def test_every_container_is_confined(compose: dict[str, Any]) -> None:
+def test_every_container_is_confined(compose: Tree) -> None:
     for service in compose["services"].values():
         assert service["read_only"] is True
         assert service["tmpfs"] == ["/tmp"]
@@ -164,7 +163,7 @@ def test_every_container_is_confined(compose: dict[str, Any]) -> None:
         assert service.get("user") not in ("root", "0")
 
 
-def test_every_folder_that_is_mounted_exists_and_is_read_only(compose: dict[str, Any]) -> None:
+def test_every_folder_that_is_mounted_exists_and_is_read_only(compose: Tree) -> None:
     mounts = [mount for service in compose["services"].values() for mount in bind_mounts(service)]
     assert len(mounts) == 6
     for source, _, read_only in mounts:
@@ -172,7 +171,7 @@ def test_every_folder_that_is_mounted_exists_and_is_read_only(compose: dict[str,
         assert read_only, source
 
 
-def test_server_takes_its_environment_and_command(options: dict[str, Any], service: dict[str, Any]) -> None:
+def test_server_takes_its_environment_and_command(options: Tree, service: Tree) -> None:
     assert service["ports"] == [
         f"127.0.0.1:50051:{options['port']}",
         f"127.0.0.1:8080:{options['http_port']}",
@@ -182,12 +181,12 @@ def test_server_takes_its_environment_and_command(options: dict[str, Any], servi
     assert options["models"] == Path(target)
 
 
-def test_drain_ends_before_docker_kills(options: dict[str, Any], service: dict[str, Any]) -> None:
+def test_drain_ends_before_docker_kills(options: Tree, service: Tree) -> None:
     assert seconds(service["stop_grace_period"]) >= options["drain_seconds"] + 5
 
 
 def test_models_are_fetched_into_a_volume_that_the_server_may_write(
-    compose: dict[str, Any], dockerfile: list[Instruction], monkeypatch: pytest.MonkeyPatch
+    compose: Tree, dockerfile: Dockerfile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = compose["services"]["dragoman-get"]
     options = serve_options(dockerfile, service["environment"], service["command"], monkeypatch)
@@ -203,23 +202,19 @@ def test_models_are_fetched_into_a_volume_that_the_server_may_write(
 
 
 @pytest.mark.parametrize("service", SERVERS[1:], indirect=True)
-def test_gpu_server_reserves_the_gpu_and_refuses_to_run_without(
-    options: dict[str, Any], service: dict[str, Any]
-) -> None:
+def test_gpu_server_reserves_the_gpu_and_refuses_to_run_without(options: Tree, service: Tree) -> None:
     [device] = service["deploy"]["resources"]["reservations"]["devices"]
     assert device == {"driver": "nvidia", "count": 1, "capabilities": ["gpu"]}
     assert options["device"] == "cuda"
 
 
 @pytest.mark.parametrize("service", SERVERS[:1], indirect=True)
-def test_cpu_server_asks_for_no_gpu(options: dict[str, Any], service: dict[str, Any]) -> None:
+def test_cpu_server_asks_for_no_gpu(options: Tree, service: Tree) -> None:
     assert "deploy" not in service
     assert options["device"] == "cpu"
 
 
-def test_health_check_of_a_service_is_a_command_that_the_server_brings(
-    service: dict[str, Any], options: dict[str, Any]
-) -> None:
+def test_health_check_of_a_service_is_a_command_that_the_server_brings(service: Tree, options: Tree) -> None:
     kind, python, flag, module, *arguments = service["healthcheck"]["test"]
     assert (kind, python, flag) == ("CMD", "python", "-m")
     assert importlib.import_module(module).healthcheck is healthcheck
@@ -234,7 +229,7 @@ def test_settings_that_the_head_lists_are_those_that_are_read() -> None:
     assert listed == dict(re.findall(r"\$\{([A-Z_]+):-([^}]*)\}", text))
 
 
-def test_grafana_lets_nobody_in_without_a_password(compose: dict[str, Any]) -> None:
+def test_grafana_lets_nobody_in_without_a_password(compose: Tree) -> None:
     environment = compose["services"]["grafana"]["environment"]
     assert environment["GF_AUTH_ANONYMOUS_ENABLED"] == "false"
     assert environment["GF_AUTH_ANONYMOUS_ORG_ROLE"] == "Viewer"

@@ -4,13 +4,12 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import kubernetes_validate
 import pytest
 import yaml
-from tests.deploy.conftest import ROOT, check_names, metrics_in, serve_options
-from tests.deploy.dockerfile import Instruction, final_stage
+from tests.deploy.conftest import ROOT, Dockerfile, Labels, Tree, check_names, metrics_in, serve_options
+from tests.deploy.dockerfile import final_stage
 
 from dragoman.cli.translate_file import translate_file
 from dragoman.connection.route import read_route
@@ -19,7 +18,7 @@ ONE = ROOT / "deploy" / "kubernetes" / "one"
 
 
 @pytest.fixture(scope="module")
-def objects() -> dict[str, Any]:
+def objects() -> Tree:
     """By kind."""
     found = list(yaml.safe_load_all((ONE / "dragoman.yml").read_text()))
     assert len({each["kind"] for each in found}) == len(found)
@@ -27,39 +26,37 @@ def objects() -> dict[str, Any]:
 
 
 @pytest.fixture
-def pod(objects: dict[str, Any]) -> dict[str, Any]:
-    spec: dict[str, Any] = objects["Deployment"]["spec"]["template"]["spec"]
+def pod(objects: Tree) -> Tree:
+    spec: Tree = objects["Deployment"]["spec"]["template"]["spec"]
     return spec
 
 
 @pytest.fixture
-def container(pod: dict[str, Any]) -> dict[str, Any]:
+def container(pod: Tree) -> Tree:
     [found] = pod["containers"]
     assert isinstance(found, dict)
     return found
 
 
 @pytest.fixture
-def options(
-    container: dict[str, Any], dockerfile: list[Instruction], monkeypatch: pytest.MonkeyPatch
-) -> dict[str, Any]:
+def options(container: Tree, dockerfile: Dockerfile, monkeypatch: pytest.MonkeyPatch) -> Tree:
     environment = {each["name"]: each["value"] for each in container["env"]}
     return serve_options(dockerfile, environment, container["args"], monkeypatch)
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "Service"])
-def test_each_object_is_one_that_kubernetes_knows(objects: dict[str, Any], kind: str) -> None:
+def test_each_object_is_one_that_kubernetes_knows(objects: Tree, kind: str) -> None:
     kubernetes_validate.validate(objects[kind], kubernetes_validate.latest_version(), strict=True)
     assert objects.keys() == {"Deployment", "Service"}
 
 
-def test_kustomize_names_the_image_of_the_deployment(container: dict[str, Any]) -> None:
+def test_kustomize_names_the_image_of_the_deployment(container: Tree) -> None:
     kustomization = yaml.safe_load((ONE / "kustomization.yml").read_text())
     assert kustomization["resources"] == ["dragoman.yml"]
     assert [image["name"] for image in kustomization["images"]] == [container["image"]]
 
 
-def test_the_ingress_leads_to_the_services_http(objects: dict[str, Any]) -> None:
+def test_the_ingress_leads_to_the_services_http(objects: Tree) -> None:
     ingress = yaml.safe_load((ONE / "ingress.yml").read_text())
     kubernetes_validate.validate(ingress, kubernetes_validate.latest_version(), strict=True)
     [rule] = ingress["spec"]["rules"]
@@ -69,14 +66,14 @@ def test_the_ingress_leads_to_the_services_http(objects: dict[str, Any]) -> None
     assert ingress["spec"]["tls"][0]["hosts"] == [rule["host"]]
 
 
-def test_the_service_and_the_deployment_choose_the_same_pods(objects: dict[str, Any]) -> None:
+def test_the_service_and_the_deployment_choose_the_same_pods(objects: Tree) -> None:
     labels = objects["Deployment"]["spec"]["template"]["metadata"]["labels"]
     assert objects["Deployment"]["spec"]["selector"]["matchLabels"] == labels
     assert objects["Service"]["spec"]["selector"] == labels
 
 
 def test_ports_and_probes_are_those_that_the_server_listens_on(
-    objects: dict[str, Any], container: dict[str, Any], options: dict[str, Any]
+    objects: Tree, container: Tree, options: Tree
 ) -> None:
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports == {
@@ -95,7 +92,7 @@ def test_ports_and_probes_are_those_that_the_server_listens_on(
 
 
 def test_services_stop_sending_before_the_drain_which_ends_before_kubernetes_kills(
-    pod: dict[str, Any], container: dict[str, Any], options: dict[str, Any]
+    pod: Tree, container: Tree, options: Tree
 ) -> None:
     wait_seconds = container["lifecycle"]["preStop"]["sleep"]["seconds"]
     assert wait_seconds >= 5
@@ -103,7 +100,7 @@ def test_services_stop_sending_before_the_drain_which_ends_before_kubernetes_kil
 
 
 def test_the_job_that_prometheus_is_told_to_make_of_a_pod_is_the_one_that_alerts_look_for(
-    objects: dict[str, Any], rules: list[dict[str, Any]]
+    objects: Tree, rules: list[Tree]
 ) -> None:
     comment = "\n".join(re.findall("^#   (.*)", (ONE / "dragoman.yml").read_text(), re.MULTILINE))
     [relabelling] = yaml.safe_load(comment)
@@ -118,7 +115,7 @@ def test_the_job_that_prometheus_is_told_to_make_of_a_pod_is_the_one_that_alerts
 
 
 def test_the_pod_runs_as_the_user_of_the_image_with_no_more_rights_than_it_needs(
-    pod: dict[str, Any], container: dict[str, Any], dockerfile: list[Instruction]
+    pod: Tree, container: Tree, dockerfile: Dockerfile
 ) -> None:
     user = [instruction.text for instruction in final_stage(dockerfile) if instruction.name == "USER"][-1]
     assert pod["securityContext"]["runAsUser"] == int(user)
@@ -142,13 +139,13 @@ KNOWN = {
 """What Kubernetes itself knows; a pod monitor is the operator's."""
 
 
-def load(name: str) -> dict[str, Any]:
-    parsed: dict[str, Any] = yaml.safe_load((MANY / f"{name}.yml").read_text())
+def load(name: str) -> Tree:
+    parsed: Tree = yaml.safe_load((MANY / f"{name}.yml").read_text())
     return parsed
 
 
 @pytest.fixture(scope="module")
-def deployment() -> dict[str, Any]:
+def deployment() -> Tree:
     found = yaml.safe_load_all((KUBERNETES / "one" / "dragoman.yml").read_text())
     [deployment] = [each for each in found if each["kind"] == "Deployment"]
     assert isinstance(deployment, dict)
@@ -156,7 +153,7 @@ def deployment() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def labels(deployment: dict[str, Any]) -> dict[str, str]:
+def labels(deployment: Tree) -> dict[str, str]:
     """Of each pod."""
     found: dict[str, str] = deployment["spec"]["template"]["metadata"]["labels"]
     return found
@@ -181,7 +178,7 @@ def test_kustomize_builds_objects_that_kubernetes_knows(name: str, number: int) 
 
 
 def test_kustomize_has_all_but_the_job_and_leaves_the_number_of_pods_to_the_autoscaler(
-    deployment: dict[str, Any], dockerfile: list[Instruction], monkeypatch: pytest.MonkeyPatch
+    deployment: Tree, dockerfile: Dockerfile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kustomization = load("kustomization")
     files = {path.name for path in MANY.iterdir()} - {"kustomization.yml", "corpus-job.yml"}
@@ -200,7 +197,7 @@ def test_kustomize_has_all_but_the_job_and_leaves_the_number_of_pods_to_the_auto
     assert options["max_connection_age_seconds"] == 300
 
 
-def test_all_choose_the_pods_of_the_deployment(deployment: dict[str, Any], labels: dict[str, str]) -> None:
+def test_all_choose_the_pods_of_the_deployment(deployment: Tree, labels: dict[str, str]) -> None:
     assert load("headless-service")["spec"]["selector"] == labels
     assert load("disruption-budget")["spec"]["selector"]["matchLabels"] == labels
     assert load("pod-monitor")["spec"]["selector"]["matchLabels"] == labels
@@ -209,7 +206,7 @@ def test_all_choose_the_pods_of_the_deployment(deployment: dict[str, Any], label
     assert target["apiVersion"] == deployment["apiVersion"]
 
 
-def test_the_headless_service_stands_for_pods_on_their_own_port(deployment: dict[str, Any]) -> None:
+def test_the_headless_service_stands_for_pods_on_their_own_port(deployment: Tree) -> None:
     spec = load("headless-service")["spec"]
     assert spec["clusterIP"] == "None"
     [container] = deployment["spec"]["template"]["spec"]["containers"]
@@ -220,7 +217,7 @@ def test_the_headless_service_stands_for_pods_on_their_own_port(deployment: dict
 
 
 def test_the_pod_monitor_scrapes_the_metrics_port_under_the_job_that_alerts_look_for(
-    deployment: dict[str, Any], labels: dict[str, str], rules: list[dict[str, Any]]
+    deployment: Tree, labels: dict[str, str], rules: list[Tree]
 ) -> None:
     spec = load("pod-monitor")["spec"]
     [endpoint] = spec["podMetricsEndpoints"]
@@ -231,9 +228,7 @@ def test_the_pod_monitor_scrapes_the_metrics_port_under_the_job_that_alerts_look
     assert f'up{{job="{labels[spec["jobLabel"]]}"}}' in down
 
 
-def test_the_autoscaler_asks_for_what_its_rule_makes_of_a_metric_of_the_server(
-    exported: dict[str, frozenset[str]],
-) -> None:
+def test_the_autoscaler_asks_for_what_its_rule_makes_of_a_metric_of_the_server(exported: Labels) -> None:
     spec = load("autoscaler")["spec"]
     [metric] = spec["metrics"]
     name = metric["pods"]["metric"]["name"]
@@ -248,9 +243,7 @@ def test_the_autoscaler_asks_for_what_its_rule_makes_of_a_metric_of_the_server(
     assert spec["minReplicas"] >= 2, "with one pod a node that is emptied takes all"
 
 
-def test_the_job_calls_the_command_as_it_is_and_every_pod(
-    dockerfile: list[Instruction], tmp_path: Path
-) -> None:
+def test_the_job_calls_the_command_as_it_is_and_every_pod(dockerfile: Dockerfile, tmp_path: Path) -> None:
     spec = load("corpus-job")["spec"]
     pod = spec["template"]["spec"]
     [container] = pod["containers"]

@@ -19,7 +19,7 @@ from urllib.request import urlopen
 
 import pytest
 import yaml
-from tests.deploy.conftest import ROOT
+from tests.deploy.conftest import ROOT, Tree
 from tests.server.conftest import free_port
 from tests.server.copying_bundle import write_bundle
 from tests.server.server_process import ServerProcess
@@ -156,14 +156,14 @@ def name(legend: str, labels: dict[str, str]) -> str:
     return re.sub(r"{{(\w+)}}", lambda label: labels.get(label[1], ""), legend)
 
 
-def test_every_panel_has_data(watched: Prometheus, panels: list[dict[str, Any]]) -> None:
+def test_every_panel_has_data(watched: Prometheus, panels: list[Tree]) -> None:
     assert len(panels) > 30
     asked = [(panel["title"], target["expr"]) for panel in panels for target in panel["targets"]]
     empty = {title for title, expression in asked if not watched.has_data(expression)}
     assert empty <= NEVER
 
 
-def test_the_three_questions_have_answers(watched: Prometheus, panels: list[dict[str, Any]]) -> None:
+def test_the_three_questions_have_answers(watched: Prometheus, panels: list[Tree]) -> None:
     targets = {panel["title"]: panel["targets"] for panel in panels}
 
     def values(title: str) -> dict[str, float]:
@@ -193,13 +193,13 @@ def test_the_three_questions_have_answers(watched: Prometheus, panels: list[dict
     assert 0.9 < values("Length ratio")["de-en/1, median"] < 1.1
 
 
-def test_reloads_are_marked_at_their_time(watched: Prometheus, dashboard: dict[str, Any]) -> None:
+def test_reloads_are_marked_at_their_time(watched: Prometheus, dashboard: Tree) -> None:
     [annotation] = dashboard["annotations"]["list"]
     [(_, moment_ms)] = watched.query(annotation["expr"])
     assert abs(moment_ms / 1000 - time.time()) < 300
 
 
-def test_every_rule_is_evaluated(watched: Prometheus, rules: list[dict[str, Any]]) -> None:
+def test_every_rule_is_evaluated(watched: Prometheus, rules: list[Tree]) -> None:
     known = [rule for group in watched.get("rules")["groups"] for rule in group["rules"]]
     assert len(known) == len(rules)
     assert {rule["health"] for rule in known} == {"ok"}

@@ -4,11 +4,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from tests.deploy.conftest import ROOT, check_names, metrics_in, needs_promtool
+from tests.deploy.conftest import ROOT, Labels, Tree, check_names, metrics_in, needs_promtool
 
 from dragoman_server.metrics.series import LATENCY_BUCKETS
 
@@ -16,7 +15,7 @@ PROMETHEUS = ROOT / "deploy" / "prometheus"
 
 
 def test_prometheus_scrapes_the_server_by_its_name_and_metrics_port(
-    prometheus: dict[str, Any], service: dict[str, Any], options: dict[str, Any]
+    prometheus: Tree, service: Tree, options: Tree
 ) -> None:
     [scrape] = prometheus["scrape_configs"]
     [alias] = service["networks"]["default"]["aliases"]
@@ -24,18 +23,14 @@ def test_prometheus_scrapes_the_server_by_its_name_and_metrics_port(
     assert scrape.get("metrics_path", "/metrics") == "/metrics"
 
 
-def test_prometheus_finds_its_files_where_its_image_looks(
-    compose: dict[str, Any], prometheus: dict[str, Any]
-) -> None:
+def test_prometheus_finds_its_files_where_its_image_looks(compose: Tree, prometheus: Tree) -> None:
     assert "./deploy/prometheus:/etc/prometheus:ro" in compose["services"]["prometheus"]["volumes"]
     assert "command" not in compose["services"]["prometheus"], "the image's own reads /etc/prometheus"
     for name in prometheus["rule_files"]:
         assert (PROMETHEUS / name).is_file()
 
 
-def test_rules_ask_for_what_the_server_exports(
-    rules: list[dict[str, Any]], exported: dict[str, frozenset[str]], prometheus: dict[str, Any]
-) -> None:
+def test_rules_ask_for_what_the_server_exports(rules: list[Tree], exported: Labels, prometheus: Tree) -> None:
     known = dict(exported)
     for rule in rules:
         check_names(rule["expr"], known)
@@ -56,9 +51,7 @@ def test_alerts_fire_when_they_should_and_only_then(name: str) -> None:
     subprocess.run(["promtool", "test", "rules", ROOT / "tests" / "deploy" / f"{name}.yml"], check=True)
 
 
-def test_the_objective_is_the_same_limit_wherever_it_stands(
-    rules: list[dict[str, Any]], dashboard: dict[str, Any]
-) -> None:
+def test_the_objective_is_the_same_limit_wherever_it_stands(rules: list[Tree], dashboard: Tree) -> None:
     expressions = [rule["expr"] for rule in rules]
     expressions += [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
     limits = {
@@ -81,10 +74,10 @@ SERVICE = 'grpc_service="dragoman.v1.TranslationService", grpc_method="Translate
 
 
 @pytest.fixture(scope="module")
-def source() -> dict[str, Any]:
+def source() -> Tree:
     """The data source that is provisioned."""
     [only] = yaml.safe_load((GRAFANA / "provisioning/datasources/prometheus.yml").read_text())["datasources"]
-    found: dict[str, Any] = only
+    found: Tree = only
     return found
 
 
@@ -94,21 +87,19 @@ def test_the_dashboard_is_what_its_panels_and_the_list_of_metrics_say() -> None:
     assert checked.returncode == 0, checked.stderr
 
 
-def expressions(panels: list[dict[str, Any]]) -> list[str]:
+def expressions(panels: list[Tree]) -> list[str]:
     found = [target["expr"] for panel in panels for target in panel["targets"]]
     assert found
     return found
 
 
-def test_dashboard_shows_only_what_the_server_exports(
-    panels: list[dict[str, Any]], exported: dict[str, frozenset[str]]
-) -> None:
+def test_dashboard_shows_only_what_the_server_exports(panels: list[Tree], exported: Labels) -> None:
     for expression in expressions(panels):
         check_names(expression, exported)
 
 
 def test_dashboard_shows_every_metric_of_translation(
-    dashboard: dict[str, Any], panels: list[dict[str, Any]], exported: dict[str, frozenset[str]]
+    dashboard: Tree, panels: list[Tree], exported: Labels
 ) -> None:
     asked = expressions(panels) + [annotation["expr"] for annotation in dashboard["annotations"]["list"]]
     shown = {name for expression in asked for name in metrics_in(expression)}
@@ -121,7 +112,7 @@ def test_dashboard_shows_every_metric_of_translation(
 
 
 def test_what_is_chosen_narrows_every_metric_that_has_it(
-    dashboard: dict[str, Any], panels: list[dict[str, Any]], exported: dict[str, frozenset[str]]
+    dashboard: Tree, panels: list[Tree], exported: Labels
 ) -> None:
     variables = {variable["name"]: variable for variable in dashboard["templating"]["list"]}
     assert {name: variable["query"]["query"] for name, variable in variables.items()} == {
@@ -173,7 +164,7 @@ def test_what_is_chosen_narrows_every_metric_that_has_it(
     ids=["one is idle and one is down", "all are down", "called"],
 )
 def test_what_is_so_now_is_told_of_servers_that_are_idle_or_down(
-    panels: list[dict[str, Any]], series: dict[str, str], expected: dict[str, list[float]], tmp_path: Path
+    panels: list[Tree], series: dict[str, str], expected: dict[str, list[float]], tmp_path: Path
 ) -> None:
     expression = {panel["title"]: panel["targets"][0]["expr"] for panel in panels}
     [failed] = [panel for panel in panels if panel["title"] == "Failed"]
@@ -197,15 +188,13 @@ def test_what_is_so_now_is_told_of_servers_that_are_idle_or_down(
     subprocess.run(["promtool", "test", "rules", file], check=True)
 
 
-def test_data_source_is_the_prometheus_beside_it(
-    source: dict[str, Any], compose: dict[str, Any], prometheus: dict[str, Any]
-) -> None:
+def test_data_source_is_the_prometheus_beside_it(source: Tree, compose: Tree, prometheus: Tree) -> None:
     [port] = [mapping.rsplit(":", 1)[1] for mapping in compose["services"]["prometheus"]["ports"]]
     assert source["url"] == f"http://prometheus:{port}"
     assert source["jsonData"]["timeInterval"] == prometheus["global"]["scrape_interval"]
 
 
-def test_grafana_finds_what_is_mounted(compose: dict[str, Any]) -> None:
+def test_grafana_finds_what_is_mounted(compose: Tree) -> None:
     grafana = compose["services"]["grafana"]
     mounts = dict(volume.removesuffix(":ro").split(":") for volume in grafana["volumes"])
     assert mounts["./deploy/grafana/provisioning/datasources"] == "/etc/grafana/provisioning/datasources"

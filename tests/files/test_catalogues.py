@@ -40,7 +40,7 @@ def catalogue(header: str) -> str:
         (f"Plural-Forms: nplurals=2; plural={'(' * 10_000}n{')' * 10_000};", "too long"),
         (f"Plural-Forms: nplurals=2; plural={'x' * 900};", "x" * 150),
     ],
-    ids="half rest zero seven digits words long nested token".split(),  # noqa: SIM905
+    ids=["half", "rest", "zero", "seven", "digits", "words", "long", "nested", "token"],
 )
 def test_a_broken_header_is_told_in_a_few_words_before_anything_is_written(run, tmp_path, header, told):
     (tmp_path / "in.po").write_text(catalogue(header))
@@ -53,9 +53,7 @@ def test_a_broken_header_is_told_in_a_few_words_before_anything_is_written(run, 
 
 
 @pytest.mark.parametrize(
-    "header",
-    ["", "Unsinn", f"Language: {'d' * 100_000}"],
-    ids=["none", "words", "long"],
+    "header", ["", "Unsinn", f"Language: {'d' * 100_000}"], ids=["none", "words", "long"]
 )
 def test_other_headers_are_no_matter(translate, header):
     given = catalogue(header)
@@ -209,9 +207,7 @@ def of_catalogue(text: str, translation: str) -> tuple[list[str], str]:
         st.sampled_from(["Save", "as", "file", "%s", "{name}", "open", "Äh", "..."]), min_size=1
     ),
 )
-def test_a_translation_has_the_mark_once_before_a_letter(
-    words: list[str], place: int, mark: str, translation: list[str]
-) -> None:
+def test_the_mark_is_before_a_letter(words: list[str], place: int, mark: str, translation: list[str]) -> None:
     letters = [found.start() for found in re.finditer(r"\b\w" if mark == "_" else r"\w", " ".join(words))]
     start = letters[place % len(letters)]
     text = " ".join(words)

@@ -43,7 +43,7 @@ def test_a_sentence_is_translated_with_its_inline_tags(translate, server):
         '<p>DAS IST <b>SEHR <i title="I">GUT</i></b>, <code>nicht wahr</code> ?</p>'
     )
     assert server.servicer.messages == [
-        ['Das ist <g2>sehr <g4>gut</g4></g2>, <ph id="9"></ph> ?<br id="11"/>i'],
+        ['Das ist <g2>sehr <g4>gut</g4></g2>, <ph id="9"></ph> ?<br id="11"/>i']
     ]
 
 

@@ -384,10 +384,7 @@ def test_what_a_sentence_is_complete_without_does_not_cut_it(translate, server, 
     expat.ParserCreate().Parse(translated, True)
     assert re.sub(
         r"<w:instrText>.*?</w:instrText>|<w:delText>.*?</w:delText>|<[^>]*>|\s|7", "", translated
-    ) in (
-        "DERHUNDSCHLÄFT.",
-        "DERHUNDERSCHLÄFT.",
-    )
+    ) in ("DERHUNDSCHLÄFT.", "DERHUNDERSCHLÄFT.")
     for tag in re.findall(
         r"<w:(?:footnoteRef|commentRef|drawing|softH|del |fldChar|sdtPr|instr)[^>]*>", within
     ):

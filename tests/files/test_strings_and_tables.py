@@ -188,9 +188,7 @@ def test_rows_of_another_width_fail_and_stay(run, tmp_path):
     ],
     ids=["none", "unknown", "long", "beyond", "open", "after", "text"],
 )
-def test_what_is_no_such_table_is_refused_before_anything_is_written(
-    run, tmp_path, name, content, columns, told
-):
+def test_what_is_no_such_table_is_refused_and_nothing_written(run, tmp_path, name, content, columns, told):
     (tmp_path / name).write_text(content)
     with pytest.raises(JobError, match=told):
         run(tmp_path / name, tmp_path / f"out{name[2:]}", columns=columns)

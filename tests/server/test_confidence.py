@@ -85,13 +85,7 @@ async def test_texts_and_sentences_have_a_confidence(start_server: StartServer) 
     running = await start_server(models=ROOT / "models")
     text = "Guten Morgen.  Verfahrensrechtliche Quasinormen bedingen Abschreibungsdifferenzen!"
     async with AsyncClient(f"localhost:{running.server.port}") as client:
-        (translation,) = await client.translate(
-            [
-                text,
-            ],
-            source="de",
-            target="en",
-        )
+        (translation,) = await client.translate([text], source="de", target="en")
         (nothing,) = await client.translate(["17"], source="de", target="en")
         assert {model.calibrated for model in await client.models()} == {True}
     first, second = translation.sentence_confidences

@@ -41,9 +41,7 @@ class Listener:
 
 
 @pytest.mark.long
-def test_others_do_the_work_of_a_server_that_is_stopped(
-    slow_models: Path, start_process: StartProcess, tmp_path: Path
-) -> None:
+def test_others_do_its_work_meanwhile(slow_models: Path, start_process: StartProcess, tmp_path: Path) -> None:
     servers = [start_process("--models", str(slow_models), *OPTIONS) for _ in range(2)]
     addresses = [f"127.0.0.1:{server.wait_for('ready')['port']}" for server in servers]
     source, output = tmp_path / "in.txt", tmp_path / "out.txt"
@@ -70,9 +68,7 @@ def test_others_do_the_work_of_a_server_that_is_stopped(
 
 
 @pytest.mark.long
-def test_a_call_to_a_server_that_is_stopped_fails_once_pings_tell(
-    slow_models: Path, start_process: StartProcess
-) -> None:
+def test_a_call_fails_once_pings_tell(slow_models: Path, start_process: StartProcess) -> None:
     server = start_process("--models", str(slow_models), *OPTIONS)
     address = f"127.0.0.1:{server.wait_for('ready')['port']}"
     with Client(address, ping_seconds=PING_SECONDS) as client:

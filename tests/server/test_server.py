@@ -102,7 +102,7 @@ def test_a_second_signal_ends_at_once(start_process: StartProcess, slow_models: 
         assert server.end()[0] == -signal.SIGINT
 
 
-async def test_the_log_says_where_each_graph_runs_and_in_which_precision(
+async def test_the_log_says_how_graphs_run(
     start_server: StartServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -209,9 +209,7 @@ def test_a_variable_that_sets_no_option_is_refused(tmp_path: Path) -> None:
     assert told in ended.output
 
 
-async def test_calls_are_unavailable_until_the_models_are_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_calls_are_unavailable_until_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_bundle(tmp_path)
     # Loading waits until the test has seen what it came to see.
     hang(monkeypatch)
@@ -234,9 +232,7 @@ async def test_calls_are_unavailable_until_the_models_are_loaded(
     await server.drain()
 
 
-def test_a_signal_while_models_load_leaves_the_rest_unloaded(
-    start_process: StartProcess, tmp_path: Path
-) -> None:
+def test_a_signal_while_models_load_leaves_the_rest(start_process: StartProcess, tmp_path: Path) -> None:
     for version in ("1", "3"):
         write_bundle(tmp_path, manifest=replace(MANIFEST, version=version))
     pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
@@ -248,9 +244,7 @@ def test_a_signal_while_models_load_leaves_the_rest_unloaded(
     assert (code, rest) == (0, "")
 
 
-async def test_a_drain_waits_until_a_slow_caller_has_its_answer(
-    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_drain_waits_for_readers(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman_server.server._FLUSH_SECONDS", 0.1)
     # More than the buffers between them hold.
     large = pb.Translation(text="x" * 32_000_000)
@@ -349,9 +343,7 @@ async def test_who_watches_the_health_and_does_not_read_holds_no_place_for_ever(
 
 
 @pytest.mark.parametrize("ends", ["answered", "refused", "cancelled"])
-async def test_however_a_call_ends_no_drain_waits_for_it(
-    start_server: StartServer, slow_models: Path, ends: str
-) -> None:
+async def test_ended_calls_hold_up_no_drain(start_server: StartServer, slow_models: Path, ends: str) -> None:
     running = await start_server(models=slow_models, drain_seconds=60.0)
     texts = ["wort " * 10] * (50 if ends == "cancelled" else 1)
     call = running.stub.Translate(
@@ -365,9 +357,7 @@ async def test_however_a_call_ends_no_drain_waits_for_it(
         assert await running.server.drain()
 
 
-async def test_a_caller_whose_machine_is_gone_leaves(
-    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_dead_caller_leaves(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman_server.api.grpc_options.KEEPALIVE_MILLISECONDS", 100)
     monkeypatch.setattr("dragoman_server.api.grpc_options.KEEPALIVE_TIMEOUT_MILLISECONDS", 100)
     running = await start_server()
@@ -395,9 +385,7 @@ def break_down(scheduler: Scheduler, now: float) -> None:
     raise ValueError("no clock")
 
 
-async def test_a_server_whose_engine_ended_says_that_it_does_not_serve(
-    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_ended_engine_is_told(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
     running = await start_server()
     stub = health_pb2_grpc.HealthStub(running.channel)
     watched = [
@@ -414,9 +402,7 @@ async def test_a_server_whose_engine_ended_says_that_it_does_not_serve(
     assert running.metric("dragoman_serving") == 0
 
 
-async def test_a_server_whose_engine_ended_ends_so_that_it_is_started_anew(
-    models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_server_whose_engine_ended_ends_too(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
     config = ServerConfig(
         models=models, port=port, metrics_port=0, engine=EngineConfig(device="cpu", threads=1)
@@ -443,9 +429,7 @@ def processes_of(server: ServerProcess) -> list[int]:
     return [int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
 
 
-async def test_a_server_goes_on_while_its_engines_processes_are_replaced(
-    start_process: StartProcess, slow_models: Path
-) -> None:
+async def test_a_server_replaces_its_processes(start_process: StartProcess, slow_models: Path) -> None:
     port = free_port()
     server = start_process(
         *("--models", str(slow_models), "--threads", "2", "--engine-timeout-seconds", "5"),
@@ -606,9 +590,7 @@ async def test_the_health_check_command_asks_a_server(start_server: StartServer)
     assert (await ask("--server", f"localhost:{port}")).exit_code == 1
 
 
-async def test_the_health_check_command_takes_a_server_that_is_full_for_healthy(
-    start_server: StartServer, slow_models: Path
-) -> None:
+async def test_a_full_server_is_healthy_to_the_command(start_server: StartServer, slow_models: Path) -> None:
     running = await start_server(models=slow_models, limits=RequestLimits(max_calls=1))
     request = pb.TranslateRequest(texts=["wort " * 10] * 40, **GERMAN)
     at_work = asyncio.ensure_future(running.stub.Translate(request))

@@ -127,17 +127,12 @@ async def test_a_call_s_spans_nest_in_its_caller_s_trace_and_the_log_names_them(
     ]
 
 
-async def test_each_item_of_a_stream_and_linked_pairs_are_requests(
-    start_server: StartServer, collector: Collector
-) -> None:
+async def test_items_and_linked_pairs_are_requests(start_server: StartServer, collector: Collector) -> None:
     running: RunningServer = await start_traced(start_server, collector)
 
     def call() -> str:
         tracer = TracerProvider().get_tracer("a caller's own")
-        with (
-            Client(f"127.0.0.1:{running.server.port}") as client,
-            tracer.start_as_current_span("job") as own,
-        ):
+        with Client(f"127.0.0.1:{running.server.port}") as client, tracer.start_as_current_span("job") as own:
             list(client.translate_stream([(1, "Ja."), (2, "Nein.")], source="de", target="en"))
             client.align([("Ja.", "Ja.")], source="de", target="en")
             return trace.format_trace_id(own.get_span_context().trace_id)
@@ -178,9 +173,7 @@ def test_without_an_endpoint_no_library_of_it_is_loaded() -> None:
     assert ran.stdout == "[]\n"
 
 
-async def test_a_server_without_the_extra_says_what_to_install_to_trace(
-    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_missing_extra_is_told(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "dragoman_server.tracing", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.resources", None)
     with pytest.raises(MissingExtraError, match=r"'\.\[tracing\]'"):

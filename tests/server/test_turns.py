@@ -44,9 +44,7 @@ async def test_a_caller_with_one_text_waits_for_no_crowd_of_another(
         task.cancel()
 
 
-async def test_streams_of_callers_take_turns_for_room_in_the_queue(
-    start_server: StartServer, slow_models: Path, tokens: Path
-) -> None:
+async def test_streams_take_turns_too(start_server: StartServer, slow_models: Path, tokens: Path) -> None:
     engine = EngineConfig(device="cpu", threads=1, max_rows=16, max_queue=8)
     running = await start_server(models=slow_models, tokens=tokens, engine=engine)
 

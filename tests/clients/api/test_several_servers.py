@@ -245,9 +245,7 @@ def test_a_call_that_one_server_has_no_room_for_is_made_at_another(servers: Serv
     assert servers[0].servicer.requests
 
 
-def test_where_none_has_room_the_caller_is_told_when_to_come_back_after_one_try_of_each(
-    servers: Servers,
-) -> None:
+def test_where_none_has_room_each_is_tried_once_and_the_caller_told_when(servers: Servers) -> None:
     with Client(addresses(servers)) as client:
         call_until(client, servers, all)
         full = servers[0].status("RESOURCE_EXHAUSTED", "the queue is full", RETRY_INFO)

@@ -42,16 +42,12 @@ def roots(authority: trustme.CA) -> grpc.ChannelCredentials:
 
 
 @pytest.mark.parametrize("scheme", ["", "grpcs://"])
-def test_a_client_trusts_the_roots_it_is_given(
-    server: ScriptedServer, roots: grpc.ChannelCredentials, scheme: str
-) -> None:
+def test_given_roots_are_trusted(server: ScriptedServer, roots: grpc.ChannelCredentials, scheme: str) -> None:
     with Client(scheme + server.address, credentials=roots) as client:
         assert client.translate(["ja"], **DE_EN)[0].text == "JA"
 
 
-async def test_so_does_the_async_client_in_calls_and_streams(
-    server: ScriptedServer, roots: grpc.ChannelCredentials
-) -> None:
+async def test_so_does_the_async_client(server: ScriptedServer, roots: grpc.ChannelCredentials) -> None:
     async with AsyncClient(f"grpcs://{server.address}", credentials=roots) as client:
         assert (await client.translate(["ja"], **DE_EN))[0].text == "JA"
         streamed = [result async for result in client.translate_stream([(1, "nein")], **DE_EN)]
@@ -67,9 +63,7 @@ def test_a_server_that_nobody_vouches_for_is_not_called(server: ScriptedServer) 
         client.translate(["ja"], **DE_EN)
 
 
-def test_the_command_line_reaches_it_by_its_address(
-    server: ScriptedServer, authority: trustme.CA, tmp_path: Path
-) -> None:
+def test_the_command_reaches_it_too(server: ScriptedServer, authority: trustme.CA, tmp_path: Path) -> None:
     trusted = tmp_path / "roots.pem"
     authority.cert_pem.write_to_path(str(trusted))
     result = subprocess.run(
@@ -134,9 +128,7 @@ async def test_nor_is_it_for_the_async_client(authority: trustme.CA) -> None:
 
 
 @pytest.mark.parametrize(("content", "told"), [(None, "can't be read"), ("no PEM", "holds no certificate")])
-def test_a_file_of_roots_that_is_none_is_told(
-    server: ScriptedServer, tmp_path: Path, content: str | None, told: str
-) -> None:
+def test_bad_roots_are_told(server: ScriptedServer, tmp_path: Path, content: str | None, told: str) -> None:
     if content is not None:
         (tmp_path / "roots.pem").write_text(content)
     roots = str(tmp_path / "roots.pem")

@@ -272,9 +272,7 @@ def test_a_command_has_its_help(path: tuple[str, ...]) -> None:
 
 @pytest.mark.usefixtures("empty_folder")
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_a_command_without_arguments_says_what_it_lacks(
-    path: tuple[str, ...], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bare_command_says_what_it_lacks(path: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> None:
     """Four need none: of them one finds no server, two no models, one no tokens."""
     result = call(*path)
     told = result.output + capfd.readouterr().err

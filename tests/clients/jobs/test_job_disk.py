@@ -55,14 +55,9 @@ def test_a_full_disk_is_told_with_the_file_and_what_is_safe(client, tmp_path, mo
 
 @pytest.mark.parametrize(
     ("fails", "file"),
-    [
-        ("journal.json.dump", "out.gz.progress.json.new"),
-        ("output.shutil.copyfileobj", "out.gz.compressed"),
-    ],
+    [("journal.json.dump", "out.gz.progress.json.new"), ("output.shutil.copyfileobj", "out.gz.compressed")],
 )
-def test_a_full_disk_is_told_with_the_file_of_progress_or_of_compression_too(
-    client, tmp_path, monkeypatch, fails, file
-):
+def test_a_full_disk_is_told_with_each_file(client, tmp_path, monkeypatch, fails, file):
     def fail(*arguments, **options):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -76,9 +71,7 @@ def test_a_full_disk_is_told_with_the_file_of_progress_or_of_compression_too(
 
 @pytest.mark.parametrize("name", ["out", "out.gz"])
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_a_finished_output_that_is_removed_before_it_has_its_name_is_missed(
-    client, tmp_path, monkeypatch, name, overwrite
-):
+def test_an_output_removed_before_it_has_its_name_is_missed(client, tmp_path, monkeypatch, name, overwrite):
     def fail(*arguments, **options):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -39,9 +39,7 @@ def test_another_job_does_not_go_on_with_this_ones_work(client, server, tmp_path
 
 
 @pytest.mark.parametrize("change", ["emptied", "rewritten", "longer"])
-def test_an_input_that_changes_meanwhile_ends_the_job_and_what_was_done_stays(
-    client, server, tmp_path, change
-):
+def test_an_input_that_changes_ends_the_job_and_what_was_done_stays(client, server, tmp_path, change):
     source, output = tmp_path / "in", tmp_path / "out"
     given = "".join(f"zeile {number}\n" for number in range(5000))
     source.write_text(given)

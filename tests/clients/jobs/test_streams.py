@@ -74,9 +74,7 @@ def run(source: Path, output: Path, client: Client, listener: Listener | None = 
     return listener
 
 
-def test_each_server_has_a_share_and_the_order_stays(
-    client: Client, servers: Servers, tmp_path: Path
-) -> None:
+def test_each_server_has_a_share_and_order_stays(client: Client, servers: Servers, tmp_path: Path) -> None:
     # The first stream begins alone, and must not be done before the others are connected.
     servers[0].servicer.delay_seconds = 0.01
     source, output, expected = write(tmp_path, 400)
@@ -87,9 +85,7 @@ def test_each_server_has_a_share_and_the_order_stays(
     assert [len(each.servicer.configs) for each in servers] == [1, 1, 1]
 
 
-def test_all_streams_ask_for_the_model_of_the_first_result(
-    client: Client, servers: Servers, tmp_path: Path
-) -> None:
+def test_streams_ask_for_the_first_results_model(client: Client, servers: Servers, tmp_path: Path) -> None:
     for each, versions in zip(servers, (["1"], ["1", "2"], ["1", "2"]), strict=True):
         each.servicer.versions = versions
     servers[0].servicer.delay_seconds = 0.01
@@ -127,9 +123,7 @@ def test_one_stream_goes_on_at_another_server(client: Client, servers: Servers, 
     assert sum(each.servicer.items > 0 for each in servers) == 2
 
 
-def test_others_do_the_work_of_a_server_that_never_comes_back(
-    client: Client, servers: Servers, tmp_path: Path
-) -> None:
+def test_others_do_the_work_of_one_that_is_gone(client: Client, servers: Servers, tmp_path: Path) -> None:
     source, output, expected = write(tmp_path, 600)
     try:
         run(source, output, client, Listener(servers[0].stop), patience_seconds=0.1)
@@ -155,9 +149,7 @@ def test_patience_ends_where_no_server_is_left(client: Client, servers: Servers,
     assert output.read_bytes() == expected
 
 
-def test_a_job_goes_on_with_as_many_streams_as_it_is_given(
-    client: Client, servers: Servers, tmp_path: Path
-) -> None:
+def test_a_job_goes_on_with_any_number_of_streams(client: Client, servers: Servers, tmp_path: Path) -> None:
     source, output, expected = write(tmp_path, 300)
 
     def interrupt() -> None:
@@ -198,9 +190,7 @@ def test_what_every_server_refuses_ends_the_job(client: Client, servers: Servers
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt"]
 
 
-def test_a_server_without_the_model_of_the_others_ends_the_job_aloud(
-    client: Client, servers: Servers, tmp_path: Path
-) -> None:
+def test_a_server_without_the_model_ends_the_job(client: Client, servers: Servers, tmp_path: Path) -> None:
     servers[1].servicer.versions = ["2"]
     servers[0].servicer.delay_seconds = 0.01
     source, output, _ = write(tmp_path, 600)

@@ -104,9 +104,7 @@ async def test_what_is_wrong_is_told_by_field(
     assert said in violation.description
 
 
-async def test_an_unknown_aligner_is_told_with_those_there_are(
-    serving: RunningServer, start_server: StartServer
-) -> None:
+async def test_an_unknown_aligner_is_told_as_such(serving: RunningServer, start_server: StartServer) -> None:
     error = await failure(serving.stub.AlignTexts(request(("a", "a"), aligner="large")))
     assert error.code() is grpc.StatusCode.NOT_FOUND
     assert error.details() == "there is no aligner 'large'; there are: small"
@@ -153,10 +151,7 @@ async def test_callers_have_tokens_and_an_allowance(
 
 
 async def test_a_trace_has_the_aligner_and_its_stages(
-    start_server: StartServer,
-    collector: Collector,
-    aligners: Path,
-    caplog: pytest.LogCaptureFixture,
+    start_server: StartServer, collector: Collector, aligners: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     running: RunningServer = await start_traced(start_server, collector, aligners=aligners)
@@ -173,9 +168,7 @@ async def test_a_trace_has_the_aligner_and_its_stages(
     assert (logged["model"], logged["pairs"], logged["source_tokens"]) == ("aligner:small", 2, 3)
 
 
-async def test_clients_the_command_and_http_name_an_aligner(
-    start_server: StartServer, aligners: Path
-) -> None:
+async def test_clients_command_and_http_name_an_aligner(start_server: StartServer, aligners: Path) -> None:
     running = await start_server(aligners=aligners, http_port=0)
     address = f"localhost:{running.server.port}"
     pairs = [("der hund", "the dog")]
@@ -233,9 +226,7 @@ def test_what_is_being_written_is_not_read(tmp_path: Path, aligner_folder: Path)
     assert list(Aligners(tmp_path, Metrics(CollectorRegistry())).read()) == ["a"]
 
 
-async def test_a_server_does_not_start_with_a_broken_folder(
-    start_server: StartServer, tmp_path: Path
-) -> None:
+async def test_no_server_starts_with_a_broken_folder(start_server: StartServer, tmp_path: Path) -> None:
     with pytest.raises(ServerFileError, match="can't be read: No such file or directory"):
         await start_server(aligners=tmp_path / "none")
 
@@ -250,7 +241,7 @@ async def test_a_server_without_the_extra_says_what_to_install(
         await start_server(aligners=aligners)
 
 
-async def test_a_reload_reads_what_is_new_and_keeps_what_is_not(
+async def test_a_reload_reads_the_new(
     start_server: StartServer, aligner_folder: Path, tmp_path: Path
 ) -> None:
     for name in ("a", "b"):

@@ -25,9 +25,7 @@ from dragoman_server.healthcheck import healthcheck
 from dragoman_server.server import PortError, Server
 
 
-async def test_the_clients_call_over_tls_and_show_their_token(
-    start_server: StartServer, certified: Certified, tokens: Path
-) -> None:
+async def test_clients_call_over_tls(start_server: StartServer, certified: Certified, tokens: Path) -> None:
     running = await start_server(host="127.0.0.1", tokens=tokens, **certified.files)
     address = f"grpcs://127.0.0.1:{running.server.port}"
     async with AsyncClient(address, credentials=certified.roots, token=ADA) as client:
@@ -100,11 +98,7 @@ async def test_who_opens_the_port_to_others_is_told_what_is_open(
     asks: bool,
     told: str | None,
 ) -> None:
-    await start_server(
-        host=host,
-        tokens=tokens if asks else None,
-        **(certified.files if secured else {}),
-    )
+    await start_server(host=host, tokens=tokens if asks else None, **(certified.files if secured else {}))
     warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert len(warnings) == (told is not None)
     assert all(told is not None and told in warning for warning in warnings)
@@ -238,15 +232,10 @@ async def test_a_renewed_certificate_is_taken_at_a_later_connection(
     assert running.metric("dragoman_last_reload_successful") == 1
 
 
-async def test_a_port_that_is_taken_is_told_over_tls_too(
+async def test_a_taken_port_is_told_too(
     start_server: StartServer, models: Path, certified: Certified
 ) -> None:
     running = await start_server(host="127.0.0.1")
-    config = ServerConfig(
-        models=models,
-        port=running.server.port,
-        metrics_port=0,
-        **certified.files,
-    )
+    config = ServerConfig(models=models, port=running.server.port, metrics_port=0, **certified.files)
     with pytest.raises(PortError, match="Address already in use"):
         await Server(config).start()

@@ -19,6 +19,8 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.errors import ServerFileError, UnknownCallerError
 from dragoman_server.service.callers import Callers, read_tokens
 
+Metadata = tuple[tuple[str, str | bytes], ...]
+
 
 def test_a_file_of_tokens_says_whose_each_is(tokens: Path) -> None:
     assert read_tokens(tokens) == {ADA: "ada", BOB: "bob"}
@@ -43,9 +45,7 @@ def test_a_file_of_tokens_says_whose_each_is(tokens: Path) -> None:
         (f"ada {ADA}\nbob {ADA}\n", "line 2: the token is another caller's too"),
     ],
 )
-def test_a_bad_file_of_tokens_is_refused_by_its_line_and_shows_none(
-    tmp_path: Path, text: str, told: str
-) -> None:
+def test_a_bad_file_of_tokens_is_refused_by_line_and_shows_none(tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "tokens"
     path.write_text(text)
     with pytest.raises(ServerFileError) as caught:
@@ -89,41 +89,37 @@ def test_without_a_file_everybody_may_call() -> None:
         (*shows("wrong"), *shows(ADA)),
     ],
 )
-def test_whoever_shows_no_token_of_the_file_is_nobody(
-    tokens: Path, metadata: tuple[tuple[str, str | bytes], ...] | None
-) -> None:
+def test_whoever_shows_no_token_of_the_file_is_nobody(tokens: Path, metadata: Metadata | None) -> None:
     callers = Callers(tokens)
     callers.use(callers.read())
     with pytest.raises(UnknownCallerError):
         callers.identify(metadata)
 
 
-Ask = Callable[[RunningServer, tuple[tuple[str, str], ...]], Awaitable[object]]
+Ask = Callable[[RunningServer, Metadata], Awaitable[object]]
 
 
-async def translate(running: RunningServer, metadata: tuple[tuple[str, str], ...]) -> object:
+async def translate(running: RunningServer, metadata: Metadata) -> object:
     return await running.stub.Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN), metadata=metadata)
 
 
-async def stream(running: RunningServer, metadata: tuple[tuple[str, str], ...]) -> object:
+async def stream(running: RunningServer, metadata: Metadata) -> object:
     call = running.stub.TranslateStream(metadata=metadata)
     await call.write(pb.TranslateStreamRequest(config=GERMAN))
     await call.done_writing()
     return [response async for response in call]
 
 
-async def list_models(running: RunningServer, metadata: tuple[tuple[str, str], ...]) -> object:
+async def list_models(running: RunningServer, metadata: Metadata) -> object:
     return await running.stub.ListModels(pb.ListModelsRequest(), metadata=metadata)
 
 
-async def get_model(running: RunningServer, metadata: tuple[tuple[str, str], ...]) -> object:
+async def get_model(running: RunningServer, metadata: Metadata) -> object:
     return await running.stub.GetModel(pb.GetModelRequest(name="de-en"), metadata=metadata)
 
 
 @pytest.mark.parametrize("ask", [translate, stream, list_models, get_model])
-async def test_a_server_with_tokens_answers_their_callers_and_nobody_else(
-    start_server: StartServer, tokens: Path, ask: Ask
-) -> None:
+async def test_only_those_with_tokens_are_answered(start_server: StartServer, tokens: Path, ask: Ask) -> None:
     running = await start_server(tokens=tokens)
     await ask(running, shows(ADA))
     for metadata in ((), shows("c" * 20)):
@@ -157,9 +153,7 @@ async def test_the_log_says_who_called_and_shows_no_token(
         assert not any(token in str(vars(record)) for token in (ADA, BOB, "c" * 20))
 
 
-async def test_nothing_is_read_of_what_an_unknown_caller_sends(
-    start_server: StartServer, tokens: Path
-) -> None:
+async def test_nothing_an_unknown_caller_sends_is_read(start_server: StartServer, tokens: Path) -> None:
     running = await start_server(tokens=tokens)
     # Field 1, a text, holds a surrogate: who is known would be told so.
     malformed = b"\x0a\x03\xed\xa0\x80"
@@ -172,9 +166,7 @@ async def test_nothing_is_read_of_what_an_unknown_caller_sends(
     assert codes == [unknown, unknown, grpc.StatusCode.INVALID_ARGUMENT]
 
 
-async def test_an_unknown_caller_is_refused_before_its_message_is_there(
-    start_server: StartServer, tokens: Path
-) -> None:
+async def test_an_unknown_caller_is_refused_unheard(start_server: StartServer, tokens: Path) -> None:
     running = await start_server(tokens=tokens)
     # A unary call to the server, whose message does not come.
     call = running.channel.stream_unary("/dragoman.v1.TranslationService/Translate")()
@@ -223,9 +215,7 @@ async def test_a_reload_takes_tokens_away_and_gives_others(
 
 @pytest.mark.parametrize("token", ["", "two words", "line\nbreak", "schlüssel-schlüssel"])
 @pytest.mark.parametrize("client", [Client, AsyncClient])
-def test_a_token_that_cannot_travel_is_refused_and_not_shown(
-    client: type[Client] | type[AsyncClient], token: str
-) -> None:
+def test_a_token_that_cannot_travel_is_refused(client: type[Client] | type[AsyncClient], token: str) -> None:
     with pytest.raises(InvalidRequestError, match="the token") as caught:
         client("localhost:1", token=token)
     assert not token or token not in str(caught.value)

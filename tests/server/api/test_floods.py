@@ -23,9 +23,7 @@ PING, GO_AWAY = 6, 7
 ACKNOWLEDGED = 1
 
 
-async def test_a_burst_of_calls_is_answered_or_refused_with_when_to_come_again(
-    start_server: StartServer,
-) -> None:
+async def test_a_burst_of_calls_is_answered_or_told_when_to_come_again(start_server: StartServer) -> None:
     """gRPC itself would cancel those that wait for the event loop, beyond the first thousand."""
     running = await start_server(limits=RequestLimits(max_calls=100))
     request = pb.TranslateRequest(texts=["Ja."], source_language="de", target_language="en")
@@ -75,9 +73,7 @@ async def test_a_flood_of_pings_is_hung_up_on(running: RunningServer) -> None:
         await writer.wait_closed()
 
 
-async def test_connections_beyond_their_number_are_closed_and_leave_room_for_the_metrics(
-    start_server: StartServer,
-) -> None:
+async def test_connections_beyond_their_number_are_closed(start_server: StartServer) -> None:
     running = await start_server(limits=RequestLimits(max_connections=3))
     connections = [await asyncio.open_connection("127.0.0.1", running.server.port) for _ in range(4)]
     try:
@@ -145,9 +141,7 @@ FLOODS = {
 
 
 @pytest.mark.parametrize("flood", FLOODS)
-async def test_a_message_of_too_many_fields_is_refused_before_they_are_made(
-    running: RunningServer, flood: str
-) -> None:
+async def test_a_message_of_too_many_fields_is_refused_at_once(running: RunningServer, flood: str) -> None:
     method = running.stub.__dict__[flood.partition(",")[0]]
     message = FLOODS[flood]
     answer = method(iter([message])).read() if flood == "TranslateStream" else method(message)
@@ -156,9 +150,7 @@ async def test_a_message_of_too_many_fields_is_refused_before_they_are_made(
     assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
-def test_messages_of_empty_texts_take_little_more_memory_than_they_are_long(
-    start_process: StartProcess, models: Path
-) -> None:
+def test_messages_of_empty_texts_take_little_memory(start_process: StartProcess, models: Path) -> None:
     server = start_process("--models", str(models), "--port", "0")
     port = server.wait_for("ready")["port"]
     message, num_calls = b"\n\0" * 1_900_000, 12

@@ -66,9 +66,7 @@ async def test_a_text_of_too_many_tokens_is_refused_before_it_is_decoded(start_s
     assert (await translate(running, "x" * 101, options=truncated))[0].truncated
 
 
-async def test_a_long_interactive_request_is_decoded_as_bulk(
-    start_server: StartServer, slow_models: Path
-) -> None:
+async def test_a_long_interactive_request_is_bulk(start_server: StartServer, slow_models: Path) -> None:
     engine = EngineConfig(device="cpu", threads=1, max_rows=16)
     limits = RequestLimits(max_interactive_tokens=100)
     running = await start_server(models=slow_models, engine=engine, limits=limits)
@@ -84,9 +82,7 @@ async def test_a_long_interactive_request_is_decoded_as_bulk(
     await engine_is_idle(running)
 
 
-async def test_a_long_request_that_bulks_share_of_the_queue_can_never_hold_is_told_so(
-    start_server: StartServer,
-) -> None:
+async def test_a_long_request_that_bulks_share_can_never_hold_is_told_so(start_server: StartServer) -> None:
     engine = EngineConfig(device="cpu", threads=1, max_queue=40)
     running = await start_server(engine=engine, limits=RequestLimits(max_interactive_tokens=50))
     error = await failure(running.stub.Translate(pb.TranslateRequest(texts=["wort"] * 35, **GERMAN)))
@@ -165,9 +161,7 @@ async def test_calls_that_came_together_are_refused_once_one_of_them_fills_the_q
     first.cancel()
 
 
-async def test_nobody_waits_while_the_texts_of_jobs_are_tokenized(
-    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_nobody_waits_for_job_texts(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare = translating.prepare
     go_on = threading.Event()
 
@@ -192,9 +186,7 @@ async def test_nobody_waits_while_the_texts_of_jobs_are_tokenized(
     assert [len((await job).translations) for job in jobs] == [100] * 50
 
 
-async def test_one_call_too_many_is_told_when_to_come_again(
-    start_server: StartServer, slow_models: Path
-) -> None:
+async def test_one_call_too_many_is_told_when_to_return(start_server: StartServer, slow_models: Path) -> None:
     running = await start_server(models=slow_models, limits=RequestLimits(max_calls=1))
     first = asyncio.ensure_future(translate(running, *["wort " * 10] * 8))
     await running.until("dragoman_running_sentences")
@@ -218,9 +210,7 @@ async def test_more_sentences_than_the_queue_ever_holds_are_refused(start_server
     assert await violated_fields(running, request) == ["texts"]
 
 
-async def test_no_more_is_read_of_what_is_refused(
-    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_nothing_refused_is_read(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = record_prepared(monkeypatch)
     running = await start_server(engine=EngineConfig(device="cpu", threads=1, max_queue=5))
     request = pb.TranslateRequest(texts=["Eins. Zwei. Drei."] * 100, **GERMAN)

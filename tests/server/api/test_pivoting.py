@@ -67,9 +67,7 @@ async def test_texts_go_through_the_servers_language_and_both_models_are_named(
     assert not direct.path
 
 
-async def test_a_request_may_ask_for_it_where_the_server_has_none(
-    start_server: StartServer, two_models: Path
-) -> None:
+async def test_a_request_may_ask_for_it_by_itself(start_server: StartServer, two_models: Path) -> None:
     running = await start_server(models=two_models)
     assert (await failure(translate(running))).code() is grpc.StatusCode.NOT_FOUND
     assert len((await translate(running, pivot_language="en")).path) == 2
@@ -80,9 +78,7 @@ async def test_a_request_may_ask_for_it_where_the_server_has_none(
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
-async def test_client_and_command_line_ask_for_it_and_name_both_models(
-    start_server: StartServer, two_models: Path
-) -> None:
+async def test_client_and_command_name_both_models(start_server: StartServer, two_models: Path) -> None:
     running = await start_server(models=two_models)
     address = f"127.0.0.1:{running.server.port}"
     async with AsyncClient(address) as client:
@@ -135,9 +131,7 @@ async def test_files_go_through_a_language_between_and_on_with_the_models_that_t
     assert (status, "'fr'" in told) == (1, True)
 
 
-async def test_a_stream_tells_what_both_models_warn_of_in_the_callers_own_text(
-    start_server: StartServer, two_models: Path
-) -> None:
+async def test_a_stream_tells_what_both_models_warn_of(start_server: StartServer, two_models: Path) -> None:
     running = await start_server(models=two_models)
     async with AsyncClient(f"127.0.0.1:{running.server.port}") as client:
         languages = {"source": "de", "target": "fr", "pivot": "en"}

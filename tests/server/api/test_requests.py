@@ -70,9 +70,7 @@ async def test_an_unknown_language_pair_names_those_there_are(running: RunningSe
 @pytest.mark.parametrize(
     ("source", "target"), [("de-DE", "en-GB"), ("de_DE", "eng"), (" deu ", "EN"), ("ger", "en-US")]
 )
-async def test_the_closest_model_answers_and_tells_its_languages(
-    running: RunningServer, source: str, target: str
-) -> None:
+async def test_the_closest_model_answers(running: RunningServer, source: str, target: str) -> None:
     expected = pb.ModelReference(name="de-en", version="1", source_language="de", target_language="en")
     for model in ("", "de-en"):
         request = pb.TranslateRequest(
@@ -122,9 +120,7 @@ async def test_models_are_listed_with_what_they_are(running: RunningServer) -> N
     ("source", "target", "count"),
     [("de", "", 1), ("DE", "en", 1), ("de_AT", "", 1), ("", "fr", 0), ("en", "", 0)],
 )
-async def test_models_are_listed_by_language(
-    running: RunningServer, source: str, target: str, count: int
-) -> None:
+async def test_models_of_a_language(running: RunningServer, source: str, target: str, count: int) -> None:
     request = pb.ListModelsRequest(source_language=source, target_language=target)
     assert len((await running.stub.ListModels(request)).models) == count
 
@@ -168,11 +164,7 @@ async def test_all_that_is_wrong_is_told_at_once(running: RunningServer) -> None
     [
         ("x" * 4001, None, "a prefix takes 4000; shorten it"),
         ("x" * 1200, None, "it must have fewer than max_output_tokens, 1024; shorten it"),
-        (
-            "x",
-            1,
-            "has 2 tokens, and it must have fewer than max_output_tokens, 1; shorten it, or raise that",
-        ),
+        ("x", 1, "has 2 tokens, and it must have fewer than max_output_tokens, 1; shorten it, or raise that"),
         ("No 日", None, "characters that the model cannot write; leave them out"),
     ],
 )
@@ -225,9 +217,7 @@ async def tagged(tmp_path: Path, start_server: StartServer) -> RunningServer:
 
 
 @pytest.mark.parametrize(("formality", "tag"), FORMALITIES)
-async def test_each_sentence_is_read_behind_the_tag(
-    tagged: RunningServer, formality: pb.Formality, tag: str
-) -> None:
+async def test_each_sentence_has_the_tag(tagged: RunningServer, formality: pb.Formality, tag: str) -> None:
     options = pb.DecodingOptions(formality=formality)
     (found,) = await translate(tagged, "Kommen. Gehen.", options=options, return_alignments=True)
     assert found.text == f"{tag} Kommen. {tag} Gehen."

@@ -52,9 +52,7 @@ async def test_alignments_are_offsets_into_the_whole_texts(running: RunningServe
     assert all(link.weight == pytest.approx(1.0) for link in translation.hypotheses[0].alignments)
 
 
-async def test_attention_on_what_a_token_that_is_read_comes_from_is_a_step_late(
-    start_server: StartServer, tmp_path: Path
-) -> None:
+async def test_attention_of_the_input_is_a_step_late(start_server: StartServer, tmp_path: Path) -> None:
     write_bundle(tmp_path, manifest=replace(MANIFEST, attention_of_input=True))
     running = await start_server(models=tmp_path)
     (translation,) = await translate(running, "Das!", return_alignments=True)
@@ -95,14 +93,7 @@ async def test_what_shows_nothing_is_not_translated_and_counts_in_offsets(runnin
         text[link.source_start : link.source_end]: translation.text[link.target_start : link.target_end]
         for link in translation.hypotheses[0].alignments
     }
-    assert (
-        words.items()
-        >= {
-            "Gu\u00adten": "Guten",
-            "Morgen": "Morgen",
-            "Scho\u0308n": "Schön",
-        }.items()
-    )
+    assert words.items() >= {"Gu\u00adten": "Guten", "Morgen": "Morgen", "Scho\u0308n": "Schön"}.items()
 
 
 async def test_lines_are_units_where_asked(running: RunningServer) -> None:

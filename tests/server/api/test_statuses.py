@@ -66,11 +66,7 @@ ERRORS = {
 def details(status: status_pb2.Status) -> dict[str, object]:
     found = {}
     for packed in status.details:
-        for type_ in (
-            error_details_pb2.ErrorInfo,
-            error_details_pb2.BadRequest,
-            error_details_pb2.RetryInfo,
-        ):
+        for type_ in (error_details_pb2.ErrorInfo, error_details_pb2.BadRequest, error_details_pb2.RetryInfo):
             message = type_()
             if packed.Unpack(message):
                 found[message.DESCRIPTOR.name] = message
@@ -115,7 +111,5 @@ def test_an_internal_error_keeps_its_cause_to_itself() -> None:
     ("remaining", "code"),
     [(None, "CANCELLED"), (0.5, "CANCELLED"), (0.03, "DEADLINE_EXCEEDED"), (0.0, "DEADLINE_EXCEEDED")],
 )
-def test_a_deadline_has_passed_for_the_caller_a_moment_before_it_has_here(
-    remaining: float | None, code: str
-) -> None:
+def test_a_deadline_passes_for_the_caller_a_moment_earlier(remaining: float | None, code: str) -> None:
     assert cancellation_code(remaining).name == code

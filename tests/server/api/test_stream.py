@@ -53,9 +53,7 @@ async def refusal(running: RunningServer, *messages: object) -> grpc.aio.AioRpcE
     return await failure(answers(running, *messages))
 
 
-async def test_an_empty_item_takes_none_of_the_ways_of_a_text(
-    running: RunningServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_empty_items_are_not_prepared(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """No limit of characters holds those who send them by the thousand."""
     prepare = translating.prepare
     prepared: list[str] = []
@@ -88,9 +86,7 @@ def joined(*messages: pb.TranslateStreamRequest) -> pb.TranslateStreamRequest:
 
 
 @pytest.mark.parametrize("joins", [False, True])
-async def test_items_of_one_message_are_answered_as_if_each_came_alone(
-    running: RunningServer, joins: bool
-) -> None:
+async def test_items_of_one_message_are_answered_as_if_alone(running: RunningServer, joins: bool) -> None:
     config = pb.TranslateStreamRequest(config={"model": "de-en", "join_results": joins})
     items = [item(str(number), f"Satz {number}. " * (number % 7)) for number in range(300)]
     items[17] = item("17", "x" * 501)
@@ -211,11 +207,7 @@ async def test_a_bad_item_has_a_status_and_the_stream_goes_on(running: RunningSe
             grpc.StatusCode.INVALID_ARGUMENT,
             "items.items[1].id: has 1025 characters",
         ),
-        (
-            [pb.TranslateStreamRequest(config={"model": "xx-yy"})],
-            grpc.StatusCode.NOT_FOUND,
-            "de-en/1",
-        ),
+        ([pb.TranslateStreamRequest(config={"model": "xx-yy"})], grpc.StatusCode.NOT_FOUND, "de-en/1"),
         (
             [pb.TranslateStreamRequest(config={"model": "de-en", "options": {"beam_size": 99}})],
             grpc.StatusCode.INVALID_ARGUMENT,
@@ -310,9 +302,7 @@ async def test_a_caller_that_went_away_is_no_error_of_the_server(joins: bool) ->
         await stream.run(messages(), asyncio.Event())
 
 
-async def test_a_stream_ends_with_the_server_and_its_read_items_are_answered(
-    start_server: StartServer,
-) -> None:
+async def test_a_stream_ends_with_the_server_and_read_items_are_answered(start_server: StartServer) -> None:
     running = await start_server()
 
     async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
@@ -434,9 +424,7 @@ async def test_an_item_that_was_refused_is_submitted_again_when_the_queue_moves(
     assert submitted == [1, 1, 1]
 
 
-async def test_a_large_item_is_not_passed_over_by_small_ones(
-    start_server: StartServer, slow_models: Path
-) -> None:
+async def test_small_items_do_not_pass_over_a_large_one(start_server: StartServer, slow_models: Path) -> None:
     engine = EngineConfig(device="cpu", threads=1, max_queue=4, max_rows=4)
     running = await start_server(
         models=slow_models, engine=engine, limits=RequestLimits(max_beam_size=4, max_stream_items=30)
@@ -474,9 +462,7 @@ async def test_the_wait_for_room_is_told(start_server: StartServer, slow_models:
     )
 
 
-async def test_an_item_waits_for_room_no_longer_than_its_deadline(
-    start_server: StartServer, slow_models: Path
-) -> None:
+async def test_an_item_waits_until_its_deadline(start_server: StartServer, slow_models: Path) -> None:
     engine = EngineConfig(device="cpu", threads=1, max_queue=40, max_rows=4)
     limits = RequestLimits(max_beam_size=4)
     running = await start_server(models=slow_models, engine=engine, limits=limits)
@@ -528,9 +514,7 @@ async def test_an_item_is_not_kept_while_its_answer_waits_for_its_reader() -> No
         running.cancel()
 
 
-async def test_a_stream_ends_with_the_server_within_a_message(
-    start_server: StartServer, slow_models: Path
-) -> None:
+async def test_a_stream_ends_within_a_message_too(start_server: StartServer, slow_models: Path) -> None:
     running = await start_server(models=slow_models, limits=RequestLimits(max_stream_items=2))
     items = [item(str(number), "wort wort") for number in range(9)]
     call = running.stub.TranslateStream(iter([CONFIG, joined(*items)]))

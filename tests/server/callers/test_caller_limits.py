@@ -105,9 +105,7 @@ def fetch(running: RunningServer, path: str, body: bytes | None = None, token: s
     return asyncio.ensure_future(asyncio.to_thread(ask, url, body, headers))
 
 
-async def test_a_caller_beyond_its_day_is_refused_by_both_doors_and_others_are_not(
-    start_server: StartServer, tokens: Path, limits: Path
-) -> None:
+async def test_both_doors_refuse_beyond_a_day(start_server: StartServer, tokens: Path, limits: Path) -> None:
     running = await start_server(http_port=0, tokens=tokens, caller_limits=limits)
     assert await translate(running, "Ja. Nein.") == "Ja. Nein."
     reason, message, retry_seconds = await refusal(running, "Ja.")
@@ -141,9 +139,7 @@ async def test_a_caller_beyond_its_day_is_refused_by_both_doors_and_others_are_n
             await asyncio.sleep(0.01)
 
 
-async def test_deepl_s_client_is_told_of_its_usage_and_that_it_is_through(
-    start_server: StartServer, tokens: Path, limits: Path
-) -> None:
+async def test_deepls_client_is_told_of_usage(start_server: StartServer, tokens: Path, limits: Path) -> None:
     running = await start_server(http_port=0, tokens=tokens, caller_limits=limits)
     await translate(running, "Ja. Nein.")
 
@@ -158,9 +154,7 @@ async def test_deepl_s_client_is_told_of_its_usage_and_that_it_is_through(
     assert await asyncio.to_thread(use) == (9, 10)
 
 
-async def test_what_the_server_refuses_does_not_count(
-    start_server: StartServer, tokens: Path, limits: Path
-) -> None:
+async def test_what_is_refused_does_not_count(start_server: StartServer, tokens: Path, limits: Path) -> None:
     running = await start_server(tokens=tokens, caller_limits=limits)
     for request in (
         pb.TranslateRequest(texts=["Ja. Ja."], source_language="de", target_language="xx"),
@@ -198,9 +192,7 @@ async def test_calls_at_once_are_bounded_and_a_cancelled_one_makes_room(
     assert (refused["caller"], "calls=1" in refused["reason"]) == ("ada", True)
 
 
-async def test_items_of_a_stream_are_refused_one_by_one_when_the_day_is_through(
-    start_server: StartServer, tokens: Path, limits: Path
-) -> None:
+async def test_items_are_refused_one_by_one(start_server: StartServer, tokens: Path, limits: Path) -> None:
     running = await start_server(host="127.0.0.1", tokens=tokens, caller_limits=limits)
     async with AsyncClient(f"127.0.0.1:{running.server.port}", token=ADA) as client:
         texts = [(number, "Ja.") for number in range(5)]
@@ -232,9 +224,7 @@ async def test_a_reload_changes_limits_and_what_was_had_counts_on(
         await translate(running, "Ja.")
 
 
-def test_a_server_whose_limits_are_none_does_not_start(
-    start_process: StartProcess, models: Path, tokens: Path, limits: Path
-) -> None:
+def test_bad_limits_are_told(start_process: StartProcess, models: Path, tokens: Path, limits: Path) -> None:
     limits.write_text("ada calls=none\n")
     arguments = ["--models", str(models), "--port", "0", "--caller-limits", str(limits)]
     server = start_process(*arguments, "--tokens", str(tokens))

@@ -56,10 +56,7 @@ async def start(
     start_server: StartServer, certified: Certified, tmp_path: Path, **config: object
 ) -> RunningServer:
     return await start_server(
-        host="127.0.0.1",
-        tls_client_ca=tmp_path / "clients.pem",
-        **certified.files,
-        **config,
+        host="127.0.0.1", tls_client_ca=tmp_path / "clients.pem", **certified.files, **config
     )
 
 
@@ -170,10 +167,7 @@ def test_commands_and_probe_show_the_certificate_that_the_environment_names(
     # gRPC reads its roots once a process.
     environment = os.environ | {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(tmp_path / "roots.pem")}
     arguments = [sys.executable, "-m", "dragoman", "models", "--server", f"grpcs://127.0.0.1:{port}"]
-    for given, code, told in (
-        (shown, 0, "de-en"),
-        (shown | {"DRAGOMAN_CLIENT_KEY": ""}, 1, "set together"),
-    ):
+    for given, code, told in ((shown, 0, "de-en"), (shown | {"DRAGOMAN_CLIENT_KEY": ""}, 1, "set together")):
         ran = subprocess.run(arguments, env=environment | given, capture_output=True, text=True)
         assert (ran.returncode, told in ran.stdout + ran.stderr) == (code, True), ran.stderr
 

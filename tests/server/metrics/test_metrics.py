@@ -91,9 +91,7 @@ async def test_the_model_and_where_its_graphs_run_are_told(running: RunningServe
         assert running.metric("dragoman_provider_info", **labels, **MODEL) == 1
 
 
-async def test_how_sure_the_model_was_and_how_long_its_answers_are_is_told_of_each_text(
-    running: RunningServer,
-) -> None:
+async def test_how_sure_the_model_was_and_how_long_its_answers_are_is_told(running: RunningServer) -> None:
     response = await running.stub.Translate(pb.TranslateRequest(texts=["Ja. Nein.", "", "Wort"], **GERMAN))
     log_probabilities = [
         each.hypotheses[0].log_probability / each.target_tokens
@@ -150,9 +148,7 @@ async def test_series_exist_before_anything_happens(running: RunningServer) -> N
     assert "process_resident_memory_bytes" in families
 
 
-async def test_a_text_is_nowhere_in_metrics_or_log(
-    running: RunningServer, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_no_text_is_in_metrics_or_log(running: RunningServer, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("DEBUG", logger="dragoman_server"):
         await running.stub.Translate(pb.TranslateRequest(texts=["Geheimnis"], **GERMAN))
     with urlopen(running.metrics_url) as response:

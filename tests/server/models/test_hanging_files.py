@@ -27,9 +27,7 @@ async def version_of(running: RunningServer) -> str:
     return response.model.version
 
 
-async def test_a_pipe_in_a_manifest_s_place_is_refused_and_others_are_served(
-    start_server: StartServer, tmp_path: Path
-) -> None:
+async def test_a_pipe_in_a_manifest_s_place_is_refused(start_server: StartServer, tmp_path: Path) -> None:
     write(tmp_path, "1")
     running = await start_server(models=tmp_path)
     (tmp_path / "de-en" / "3").mkdir()
@@ -151,9 +149,7 @@ async def test_a_pipe_in_a_certificate_s_place_is_told(
     assert record.reason == f"{path} can't be read: it is no regular file"
 
 
-def test_a_server_ends_while_its_start_hangs(
-    start_process: StartProcess, tmp_path: Path, tokens: Path
-) -> None:
+def test_a_server_ends_though_it_hangs(start_process: StartProcess, tmp_path: Path, tokens: Path) -> None:
     for late in (tmp_path / "models" / "de-en" / "1" / "manifest.json", tokens):
         late.parent.mkdir(parents=True, exist_ok=True)
         pipe = make_late(late)

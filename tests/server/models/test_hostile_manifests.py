@@ -88,9 +88,7 @@ def test_no_value_of_a_field_breaks_its_reader(good: Path) -> None:
             assert len(refusal.encode()) < 1000
 
 
-async def test_what_is_opened_is_served_and_told_of(
-    good: Path, tmp_path: Path, start_server: StartServer
-) -> None:
+async def test_what_opens_is_served_and_told(good: Path, tmp_path: Path, start_server: StartServer) -> None:
     shutil.copytree(good, tmp_path / "de-en" / "1")
     num_opened = 1
     for text in hostile_manifests(good):

@@ -125,9 +125,7 @@ async def test_a_model_is_loaded_by_its_first_request(start_server: StartServer,
     assert running.metric("dragoman_texts_total", model="a") == 1
 
 
-async def test_what_a_model_knows_is_known_before_it_is_loaded(
-    start_server: StartServer, tmp_path: Path
-) -> None:
+async def test_what_a_model_knows_is_known_unloaded(start_server: StartServer, tmp_path: Path) -> None:
     write(tmp_path, "a")
     write_bundle(tmp_path, manifest=replace(MANIFEST, name="b"), tags=(FORMAL, INFORMAL))
     running = await start_server(models=tmp_path, max_loaded_models=1)
@@ -167,9 +165,7 @@ async def test_all_are_answered_and_never_more_than_fit_are_loaded(
     assert len(await loaded(running)) == 2
 
 
-async def test_a_model_in_use_stays_and_who_wants_its_room_waits(
-    start_server: StartServer, folder: Path
-) -> None:
+async def test_a_model_in_use_stays_and_others_wait(start_server: StartServer, folder: Path) -> None:
     running = await start_server(models=folder, max_loaded_models=1)
     async with entry(running, "a").use() as model:
         waiting = asyncio.create_task(ask(running, "b"))
@@ -203,9 +199,7 @@ async def test_models_that_are_always_in_use_take_turns(
     assert order == ["b", "a"]
 
 
-async def test_who_waits_for_a_model_waits_no_longer_than_the_deadline(
-    start_server: StartServer, folder: Path
-) -> None:
+async def test_nobody_waits_for_a_model_past_a_deadline(start_server: StartServer, folder: Path) -> None:
     running = await start_server(models=folder, max_loaded_models=1)
     async with entry(running, "a").use():
         assert (await failure(ask(running, "b", timeout=0.3))).code() is grpc.StatusCode.DEADLINE_EXCEEDED
@@ -294,9 +288,7 @@ async def test_what_shows_at_a_look_is_refused_at_the_start(start_server: StartS
             await start_server(models=folder, max_loaded_models=1, engine=engine)
 
 
-async def test_a_pinned_model_is_there_from_the_start_and_stays(
-    start_server: StartServer, folder: Path
-) -> None:
+async def test_a_pinned_model_is_there_at_once_and_stays(start_server: StartServer, folder: Path) -> None:
     running = await start_server(models=folder, max_loaded_models=2, pinned_models=("a",))
     assert await loaded(running) == "a"
     for name in "bcd":

@@ -69,9 +69,7 @@ async def health(running: RunningServer, model: str) -> int:
     return int((await stub.Check(service)).status)
 
 
-async def test_a_new_version_is_served_and_the_old_one_stays_the_very_same(
-    running: RunningServer, tmp_path: Path
-) -> None:
+async def test_a_new_version_is_served_and_the_old_one_stays(running: RunningServer, tmp_path: Path) -> None:
     before = served(running)["de-en/1"]
     assert await ask(running) == "1"
     write(tmp_path, "2")
@@ -83,9 +81,7 @@ async def test_a_new_version_is_served_and_the_old_one_stays_the_very_same(
     assert running.metric("dragoman_model_info") == 2
 
 
-async def test_a_model_that_is_gone_ends_once_its_last_stream_does(
-    running: RunningServer, tmp_path: Path
-) -> None:
+async def test_a_model_that_is_gone_ends_with_its_last_stream(running: RunningServer, tmp_path: Path) -> None:
     old = served(running)["de-en/1"]
     more = asyncio.Event()
 
@@ -131,9 +127,7 @@ async def test_the_metrics_hold_no_model_that_has_ended(running: RunningServer, 
     assert 'version="21"' in scrape(running)
 
 
-async def test_a_damaged_bundle_is_refused_and_what_is_served_goes_on(
-    running: RunningServer, tmp_path: Path
-) -> None:
+async def test_a_damaged_bundle_is_refused_and_others_served(running: RunningServer, tmp_path: Path) -> None:
     graph = write(tmp_path, "2") / "fp32" / "encoder.onnx"
     whole = graph.read_bytes()
     graph.write_bytes(whole[:-1])
@@ -148,9 +142,7 @@ async def test_a_damaged_bundle_is_refused_and_what_is_served_goes_on(
     assert running.metric("dragoman_refused_bundles") == 0
 
 
-async def test_a_quality_recorded_while_a_bundle_is_served_is_no_change(
-    running: RunningServer, tmp_path: Path
-) -> None:
+async def test_a_quality_recorded_meanwhile_is_no_change(running: RunningServer, tmp_path: Path) -> None:
     before = served(running)["de-en/1"]
     folder = tmp_path / "de-en" / "1"
     (folder / CARD_FILE).write_text("BLEU 99")
@@ -187,9 +179,7 @@ async def test_a_folder_that_leaves_nothing_to_serve_changes_nothing(
     assert await health(running, "de-en/1") == SERVING
 
 
-async def test_a_folder_of_broken_bundles_alone_is_seen_in_the_metrics(
-    running: RunningServer, tmp_path: Path
-) -> None:
+async def test_a_folder_of_broken_bundles_is_in_the_metrics(running: RunningServer, tmp_path: Path) -> None:
     assert running.metric("dragoman_last_reload_successful") == 1
     shutil.rmtree(tmp_path / "de-en" / "1")
     graph = write(tmp_path, "2") / "fp32" / "encoder.onnx"

@@ -192,9 +192,7 @@ def test_a_folder_that_can_not_be_read_is_told(tmp_path: Path, monkeypatch: pyte
         load(tmp_path)
 
 
-def test_what_is_served_and_can_not_be_looked_at_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_served_and_can_not_be_read_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, "de-en/1")
     write(tmp_path, "fr-en/1")
     served = Repository([model("1"), model("1", name="fr-en")], {})

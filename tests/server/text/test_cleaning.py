@@ -51,14 +51,12 @@ def tokens(document: Passage) -> list[Sequence[int]]:
 
 
 @given(text=SENTENCES, inserted=INSERTED)
-def test_what_shows_nothing_is_left_out_wherever_it_stands(
-    text: str, inserted: Sequence[tuple[int, str]]
-) -> None:
+def test_what_shows_nothing_is_left_out_anywhere(text: str, inserted: Sequence[tuple[int, str]]) -> None:
     assert clean(insert(text, inserted)).text == text
 
 
 @given(text=SENTENCES, inserted=INSERTED)
-def test_it_changes_neither_units_nor_tokens_nor_what_stands_between(
+def test_it_changes_no_units_or_tokens(
     bundle: Bundle, text: str, inserted: Sequence[tuple[int, str]]
 ) -> None:
     plain = prepare(text, bundle, OPTIONS, deadline=None)
@@ -93,9 +91,7 @@ def test_what_is_clean_stays(text: str) -> None:
 
 
 @given(text=st.text(st.sampled_from("aäÄéñçøßąłőžďấ각한글аёйΆώ .,-")), inserted=INSERTED)
-def test_letters_and_marks_are_composed_with_their_place(
-    text: str, inserted: Sequence[tuple[int, str]]
-) -> None:
+def test_letters_and_marks_are_composed_in_place(text: str, inserted: Sequence[tuple[int, str]]) -> None:
     written = unicodedata.normalize("NFD", text)
     cleaned = clean(written)
     assert cleaned.text == text
@@ -132,16 +128,7 @@ def test_emoji_stay_whole(emoji: str) -> None:
     assert clean("Hallo\ufe0f \u200d" + "\u00ad".join(emoji) + "\u200d Anna").text == f"Hallo {emoji} Anna"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "می‌خواهم کتاب‌ها را بخوانم",
-        "ශ්‍රී ලංකා",
-        "क्‍ष and क्‌ष",
-        "അവന്‍ വന്നു",
-        "র‍্যাব",
-    ],
-)
+@pytest.mark.parametrize("text", ["می‌خواهم کتاب‌ها را بخوانم", "ශ්‍රී ලංකා", "क्‍ष and क्‌ष", "അവന്‍ വന്നു", "র‍্যাব"])
 def test_scripts_that_are_written_with_joiners_keep_them(text: str) -> None:
     assert clean(text).text == text
     assert clean("\u00ad".join(text)).text == text
@@ -178,9 +165,7 @@ def test_a_minus_sign_begins_no_item_of_a_list(bundle: Bundle) -> None:
         ("Anna kommt.\n❤️\nPeter geht.", ("", "\n❤️\n", "")),
     ],
 )
-def test_what_stands_between_units_is_as_the_caller_wrote_it(
-    bundle: Bundle, text: str, gaps: tuple[str, ...]
-) -> None:
+def test_what_stands_between_units_is_as_written(bundle: Bundle, text: str, gaps: tuple[str, ...]) -> None:
     assert prepare(text, bundle, OPTIONS, deadline=None).gaps == gaps
 
 

@@ -212,10 +212,7 @@ FAULTS = {
         "terms that hold each other",
     )
 }
-SOME = [
-    *(case for case in ALL if case.name in FAULTS),
-    *random.Random(2).sample(ALL, 8),
-]
+SOME = [*(case for case in ALL if case.name in FAULTS), *random.Random(2).sample(ALL, 8)]
 
 
 @pytest.mark.parametrize("case", SOME, ids=str)

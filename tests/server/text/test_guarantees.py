@@ -78,9 +78,7 @@ def test_protected_spans_come_out_once_each(answer: Answer, parts: list[str]) ->
 @ANSWERING
 @pytest.mark.parametrize("languages", [("zh", "en"), ("en", "zh"), ("de", "ja")], ids="-".join)
 @given(parts=st.lists(WORDS | SPANS.filter(str.isascii), min_size=1, max_size=8))
-def test_so_they_do_where_one_language_writes_no_spaces(
-    answer: Answer, languages: tuple[str, str], parts: list[str]
-) -> None:
+def test_so_they_do_without_spaces(answer: Answer, languages: tuple[str, str], parts: list[str]) -> None:
     manifest = replace(shipped().manifest, source_language=languages[0], target_language=languages[1])
     text = " ".join(parts)
     found = translated(text, replace(shipped(), manifest=manifest), OPTIONS, answer)
@@ -96,9 +94,7 @@ def test_so_they_do_where_one_language_writes_no_spaces(
         st.sampled_from(["", "1$", "2$"]), st.sampled_from(["", "-", "+", "0"]), st.sampled_from("sdiufgx")
     ),
 )
-def test_hosts_files_and_placeholders_of_any_kind_come_out(
-    direction: str, host: str, file: str, placeholder: tuple[str, ...]
-) -> None:
+def test_hosts_and_files_stay(direction: str, host: str, file: str, placeholder: tuple[str, ...]) -> None:
     spans = [f"beispiel.{host}", f"bild.{file}", "%" + "".join(placeholder)]
     found = translated(f"Hallo {', '.join(spans)} heute.", shipped(direction), OPTIONS, forgets)
     for span in spans:
@@ -144,9 +140,7 @@ CODES = st.one_of(
 @ANSWERING
 @pytest.mark.parametrize("options", [OPTIONS, HTML], ids=["plain", "html"])
 @given(code=CODES, direction=st.sampled_from(["de-en", "en-de"]))
-def test_codes_come_out_as_they_were(
-    answer: Answer, options: TranslationOptions, code: str, direction: str
-) -> None:
+def test_codes_stay_whole(answer: Answer, options: TranslationOptions, code: str, direction: str) -> None:
     text = f"Hallo {code} heute"
     if options is HTML:
         text = html.escape(text, quote=False)
@@ -180,9 +174,7 @@ def test_numbers_keep_their_values(answer: Answer, parts: list[str]) -> None:
 @ANSWERING
 @pytest.mark.parametrize("languages", [("de", "en"), ("en", "de")], ids="-".join)
 @given(chance=st.randoms(use_true_random=False))
-def test_what_a_number_counts_stays_with_it(
-    answer: Answer, languages: tuple[str, str], chance: random.Random
-) -> None:
+def test_a_number_keeps_its_unit(answer: Answer, languages: tuple[str, str], chance: random.Random) -> None:
     """Quantities, sums, dates and times as Babel writes them, and as it says that the target may."""
     written, expected = quantities.draw(chance, *languages)
     found = translated(f"Hallo {written} ja", shipped("-".join(languages)), OPTIONS, answer).text
@@ -207,9 +199,7 @@ def test_numbers_that_are_lost_are_put_back_as_one_with_their_signs(bundle: Bund
 
 @ANSWERING
 @pytest.mark.parametrize("languages", [("en", "de"), ("en", "fr"), ("en", "es"), ("en", "nl"), ("es", "en")])
-def test_numbers_keep_their_values_between_other_languages(
-    bundle: Bundle, answer: Answer, languages: tuple[str, str]
-) -> None:
+def test_numbers_stay_in_other_languages(bundle: Bundle, answer: Answer, languages: tuple[str, str]) -> None:
     source, target = languages
     manifest = replace(bundle.manifest, source_language=source, target_language=target)
     numbers = (
@@ -330,9 +320,7 @@ def test_a_tag_of_html_without_an_end_may_have_one_in_other_markup(bundle: Bundl
 
 
 @pytest.mark.parametrize("reference", ["&nbsp;", "&#160;", "&#xA0;", "&thinsp;"])
-def test_a_no_break_space_parts_words_and_comes_back_in_place_of_a_space(
-    bundle: Bundle, reference: str
-) -> None:
+def test_a_no_break_space_parts_words_and_comes_back(bundle: Bundle, reference: str) -> None:
     shown: list[str] = []
 
     def notes(text: str) -> str:
@@ -396,9 +384,7 @@ def test_ranges_of_the_text_are_kept(bundle: Bundle) -> None:
         ("der Hund， TOM ", (9, 14), "it is good， TOM "),
     ],
 )
-def test_around_a_kept_span_words_have_spaces_where_the_language_writes_them(
-    bundle: Bundle, text: str, span: Span, expected: str
-) -> None:
+def test_kept_spans_have_spaces_as_languages_do(bundle: Bundle, text: str, span: Span, expected: str) -> None:
     manifest = replace(bundle.manifest, source_language="zh", target_language="en")
     found = translated(text, replace(bundle, manifest=manifest), OPTIONS, forgets, [span])
     assert found.text == expected
@@ -435,9 +421,7 @@ def test_protection_can_be_off(bundle: Bundle) -> None:
 
 
 @pytest.mark.parametrize(("answer", "rounds"), [(copies, 1), (forgets, 3)])
-def test_the_seconds_of_a_text_are_those_of_all_times_that_the_model_was_asked(
-    bundle: Bundle, answer: Answer, rounds: int
-) -> None:
+def test_the_seconds_of_a_text_are_those_of_all_rounds(bundle: Bundle, answer: Answer, rounds: int) -> None:
     timings = translated("Das ist {name} von mir.", bundle, OPTIONS, answer).timings
     assert (timings.queue, timings.encode, timings.decode) == (rounds, 2 * rounds, 4 * rounds)
 
@@ -504,10 +488,7 @@ def test_a_term_is_there_whatever_the_model_says(bundle: Bundle, answer: Answer)
 def test_a_term_in_markup_is_escaped(bundle: Bundle) -> None:
     index = TermIndex([Term(source="Hund", target="a < b")])
     options = TranslationOptions(
-        beam_size=1,
-        length_penalty=1.0,
-        text_format=TextFormat.HTML,
-        protection=Protection(finders=(index,)),
+        beam_size=1, length_penalty=1.0, text_format=TextFormat.HTML, protection=Protection(finders=(index,))
     )
     assert translated("<p>Hund</p>", bundle, options, forgets).text == "<p>a &lt; b</p>"
 
@@ -571,9 +552,7 @@ def test_capitals_are_shown_as_small_letters_and_come_back(bundle: Bundle) -> No
         ("de-en", "Der Hund Mag Den Roten Ball", []),
     ],
 )
-def test_a_heading_in_title_case_is_shown_as_a_sentence_too(
-    direction: str, text: str, expected: list[str]
-) -> None:
+def test_a_heading_in_title_case_is_a_sentence_too(direction: str, text: str, expected: list[str]) -> None:
     shown: list[str] = []
 
     def notes(text: str) -> str:

@@ -6,10 +6,12 @@ from tests.growth import assert_linear
 
 from dragoman_server.text.mapped import Edit, Mapped
 
+Steps = list[tuple[int, int, str]]
+"""Gaps between edits, their lengths and what they put in."""
 TEXTS = st.text("abc<ä猫 ", max_size=30)
 
 
-def edits_of(text: str, drawn: list[tuple[int, int, str]]) -> list[Edit]:
+def edits_of(text: str, drawn: Steps) -> list[Edit]:
     """Edits of a text, in order and apart."""
     found: list[Edit] = []
     position = 0
@@ -28,9 +30,7 @@ REPLACING = DRAWN.map(lambda drawn: [(gap, length + 1, text) for gap, length, te
 
 
 @given(TEXTS, DRAWN)
-def test_what_is_not_edited_leads_to_itself_there_and_back(
-    text: str, drawn: list[tuple[int, int, str]]
-) -> None:
+def test_what_is_not_edited_leads_to_itself_there_and_back(text: str, drawn: Steps) -> None:
     edits = edits_of(text, drawn)
     mapped = Mapped.of(text).edited(edits)
     kept = sorted(set(range(len(text))) - {place for (a, b), _ in edits for place in range(a, b)})
@@ -44,7 +44,7 @@ def test_what_is_not_edited_leads_to_itself_there_and_back(
 
 
 @given(TEXTS, DRAWN)
-def test_a_replacement_stands_for_all_that_it_replaces(text: str, drawn: list[tuple[int, int, str]]) -> None:
+def test_a_replacement_stands_for_all_that_it_replaces(text: str, drawn: Steps) -> None:
     for span, replacement in edits_of(text, drawn):
         mapped = Mapped.of(text).edited([(span, replacement)])
         if replacement:
@@ -56,9 +56,7 @@ def test_a_replacement_stands_for_all_that_it_replaces(text: str, drawn: list[tu
 
 
 @given(TEXTS, st.tuples(DRAWN, REPLACING, REPLACING))
-def test_it_does_not_matter_which_edits_are_joined_first(
-    text: str, drawn: tuple[list[tuple[int, int, str]], ...]
-) -> None:
+def test_edits_are_joined_in_any_order(text: str, drawn: tuple[Steps, ...]) -> None:
     made = [Mapped.of(text)]
     for of_step in drawn:
         made.append(Mapped.of(made[-1].text).edited(edits_of(made[-1].text, of_step)))
@@ -75,9 +73,7 @@ def test_it_does_not_matter_which_edits_are_joined_first(
 
 
 @given(TEXTS, DRAWN, st.integers(0, 30), st.integers(0, 30))
-def test_a_part_leads_where_the_whole_does(
-    text: str, drawn: list[tuple[int, int, str]], start: int, length: int
-) -> None:
+def test_a_part_leads_where_the_whole_does(text: str, drawn: Steps, start: int, length: int) -> None:
     mapped = Mapped.of(text).edited(edits_of(text, drawn))
     start = min(start, len(mapped.text))
     part = mapped.part((start, start + length))
@@ -87,7 +83,7 @@ def test_a_part_leads_where_the_whole_does(
 
 
 @given(TEXTS, DRAWN)
-def test_positions_go_forth_in_order(text: str, drawn: list[tuple[int, int, str]]) -> None:
+def test_positions_go_forth_in_order(text: str, drawn: Steps) -> None:
     mapped = Mapped.of(text).edited(edits_of(text, drawn))
     places = [mapped.forth(position) for position in range(len(text) + 1)]
     assert places == sorted(places)

@@ -111,9 +111,7 @@ def found(text: str, unknown: str) -> list[tuple[str, Kind]]:
         ("Das дом Haus", "", [("дом", Kind.UNKNOWN)]),
     ],
 )
-def test_words_with_unknown_characters_are_found(
-    text: str, unknown: str, expected: list[tuple[str, Kind]]
-) -> None:
+def test_unreadable_words_are_found(text: str, unknown: str, expected: list[tuple[str, Kind]]) -> None:
     assert found(text, unknown) == expected
 
 

@@ -189,9 +189,7 @@ def test_a_number_has_its_plural_category_in_every_language(language: str) -> No
         ("2500", False),
     ],
 )
-def test_a_number_that_may_be_a_thousand_times_as_much_is_told(
-    direction: str, written: str, is_told: bool
-) -> None:
+def test_a_number_that_may_be_thousandfold_is_told(direction: str, written: str, is_told: bool) -> None:
     point, group = str(Locale(direction[:2]).number_symbols["latn"]["decimal"]), "{}"
     options = TranslationOptions(beam_size=1, length_penalty=1.0)
 

@@ -93,9 +93,7 @@ def texts(draw: st.DrawFn, *kinds: st.SearchStrategy[str]) -> tuple[str, list[st
 
 @ANSWERING
 @given(drawn=texts(PRINTF))
-def test_directives_of_printf_come_out_once_each_and_together(
-    answer: Answer, drawn: tuple[str, list[str]]
-) -> None:
+def test_directives_of_printf_come_out_once_together(answer: Answer, drawn: tuple[str, list[str]]) -> None:
     text, runs = drawn
     found = translated(text, shipped(), OPTIONS, answer).text
     for run in runs:
@@ -106,9 +104,7 @@ def test_directives_of_printf_come_out_once_each_and_together(
 
 @ANSWERING
 @given(drawn=texts(PYTHON))
-def test_a_translation_takes_the_values_that_its_text_takes(
-    answer: Answer, drawn: tuple[str, list[str]]
-) -> None:
+def test_a_translation_takes_the_values_of_its_text(answer: Answer, drawn: tuple[str, list[str]]) -> None:
     text, _ = drawn
     values = dict.fromkeys(re.findall(r"%\((.*?)\)", text), 7)
     found = translated(text, shipped(), OPTIONS, answer).text
@@ -118,9 +114,7 @@ def test_a_translation_takes_the_values_that_its_text_takes(
 @ANSWERING
 @pytest.mark.parametrize("options", [OPTIONS, HTML], ids=["plain", "html"])
 @given(drawn=texts(*OTHERS))
-def test_those_of_others_do(
-    answer: Answer, options: TranslationOptions, drawn: tuple[str, list[str]]
-) -> None:
+def test_so_do_others(answer: Answer, options: TranslationOptions, drawn: tuple[str, list[str]]) -> None:
     text, runs = drawn
     if options is HTML:
         text, *runs = (each.replace("<", "&lt;").replace(">", "&gt;") for each in (text, *runs))

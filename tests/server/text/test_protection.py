@@ -93,9 +93,7 @@ async def test_references_by_numbers_of_any_length_are_read(start_server: StartS
     ],
     ids=str,
 )  # fmt: skip
-async def test_what_makes_no_sense_is_refused(
-    start_server: StartServer, fields: dict[str, object], violated: str
-) -> None:
+async def test_nonsense_is_told(start_server: StartServer, fields: dict[str, object], violated: str) -> None:
     running = await start_server(limits=RequestLimits(max_terms=5, max_patterns=2))
     request = pb.TranslateRequest(texts=["Ein Wort."], **GERMAN, **fields)  # type: ignore[arg-type]
     assert await violated_fields(running, request) == [violated]

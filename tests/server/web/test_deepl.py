@@ -90,9 +90,7 @@ def polite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_not_here_is_refused_by_name(
-    client: deepl.DeepLClient, asked: dict[str, object], name: str
-) -> None:
+def test_what_is_not_here_is_refused(client: deepl.DeepLClient, asked: dict[str, object], name: str) -> None:
     with pytest.raises(deepl.DeepLException, match=name) as caught:
         client.translate_text(DOG, target_lang="EN-GB", **asked)
     assert caught.value.http_status_code == 400

@@ -70,9 +70,7 @@ async def upload(running: RunningServer, path: str = "/translate_file") -> bytes
 
 
 @pytest.mark.parametrize("path", ["/translate_file", "/v1/translateFile"])
-async def test_a_document_takes_no_longer_than_it_may(
-    start_server: StartServer, endless: Endless, path: str
-) -> None:
+async def test_a_document_ends_in_its_time(start_server: StartServer, endless: Endless, path: str) -> None:
     running = await start_server(http_port=0, limits=RequestLimits(max_document_seconds=0.2))
     answer = await upload(running, path)
     assert b" 504 " in answer
@@ -83,9 +81,7 @@ async def test_a_document_takes_no_longer_than_it_may(
 
 
 @pytest.mark.parametrize("path", ["/translate_file", "/v1/translateFile"])
-async def test_a_document_ends_with_its_caller(
-    start_server: StartServer, endless: Endless, path: str
-) -> None:
+async def test_documents_end_with_callers(start_server: StartServer, endless: Endless, path: str) -> None:
     running = await start_server(http_port=0)
     asking = asyncio.create_task(upload(running, path))
     async with asyncio.timeout(30):
@@ -96,9 +92,7 @@ async def test_a_document_ends_with_its_caller(
             await asyncio.sleep(0.01)
 
 
-async def test_documents_hold_up_nothing_else_and_no_more_wait_than_may(
-    start_server: StartServer, endless: Endless
-) -> None:
+async def test_documents_hold_up_nothing_and_few_wait(start_server: StartServer, endless: Endless) -> None:
     running = await start_server(http_port=0, models=MODELS)
     web = Web(f"http://127.0.0.1:{running.server.http_port}", "")
     async with asyncio.timeout(60):

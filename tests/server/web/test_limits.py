@@ -52,9 +52,7 @@ async def test_a_body_that_is_too_large_is_told_so_while_it_comes(start_server: 
     writer.close()
 
 
-async def test_whoever_has_no_token_is_refused_as_each_api_does(
-    start_server: StartServer, tokens: Path
-) -> None:
+async def test_who_has_no_token_is_refused_as_each_api_does(start_server: StartServer, tokens: Path) -> None:
     running = await start_server(http_port=0, tokens=tokens)
     refused = {"/v1/translate": 401, "/translate": 403, "/v2/translate": 403}
     for path, status in refused.items():
@@ -70,9 +68,7 @@ async def test_whoever_has_no_token_is_refused_as_each_api_does(
     assert (await fetch(url(running, "/v2/translate"), as_deepl, Authorization=key)).status == 200
 
 
-async def test_a_deadline_that_passes_is_a_gateway_timeout(
-    start_server: StartServer, slow_models: Path
-) -> None:
+async def test_a_passed_deadline_is_a_gateway_timeout(start_server: StartServer, slow_models: Path) -> None:
     running = await start_server(http_port=0, models=slow_models)
     body = JA.replace(b"Ja.", b"Das ist ein sehr langer Satz ohne Ende und ohne Sinn. " * 5)
     answer = await fetch(url(running, "/v1/translate"), body, **{"X-Timeout-Seconds": "0.2"})
@@ -90,9 +86,7 @@ async def test_work_that_nobody_waits_for_is_cancelled(start_server: StartServer
     await running.until("dragoman_requests_total", outcome="CANCELLED")
 
 
-async def test_slow_callers_are_hung_up_on(
-    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_slow_callers_are_cut_off(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman_server.web.connections.HEAD_SECONDS", 0.3)
     running = await start_server(http_port=0, limits=RequestLimits(max_http_seconds=0.3))
     port = running.server.http_port
@@ -163,9 +157,7 @@ async def test_a_connection_counts_before_its_handshake_and_has_a_time_for_it(
 ) -> None:
     monkeypatch.setattr("dragoman_server.web.connections.HEAD_SECONDS", 1.0)
     running = await start_server(
-        http_port=0,
-        limits=RequestLimits(max_http_connections=20),
-        **certified.files,
+        http_port=0, limits=RequestLimits(max_http_connections=20), **certified.files
     )
     port = running.server.http_port
     silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(50)]

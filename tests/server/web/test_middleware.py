@@ -71,10 +71,7 @@ async def test_by_default_no_other_page_may_call(start_server: StartServer) -> N
     ("trusted", "is_believed"), [((), False), (("10.0.0.0/8",), False), (("127.0.0.0/8", "::1"), True)]
 )
 async def test_a_translated_file_is_where_a_trusted_proxy_says_and_no_other(
-    start_server: StartServer,
-    caplog: pytest.LogCaptureFixture,
-    trusted: tuple[str, ...],
-    is_believed: bool,
+    start_server: StartServer, caplog: pytest.LogCaptureFixture, trusted: tuple[str, ...], is_believed: bool
 ) -> None:
     caplog.set_level(logging.INFO)
     running = await start_server(http_port=0, http_trusted_proxies=trusted)
