@@ -21,6 +21,7 @@ from dragoman.cli.group import main
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 
+Servers = list["ScriptedServer"]
 _MARKUP = re.compile(r"(<[^<>]*>|&#?\w+;)|[^<&]+")
 """Of HTML what is no text, or a text."""
 MODEL = pb.ModelReference(name="de-en", version="1", source_language="de", target_language="en")
@@ -164,6 +165,10 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
                         context.abort(grpc.StatusCode.ABORTED, "nothing was sent or read")
             held = []
         yield from held
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for message in self.messages for text in message]
 
     def _items(self, requests):
         for request in requests:
@@ -329,6 +334,14 @@ def server() -> Iterator[ScriptedServer]:
     scripted = ScriptedServer()
     yield scripted
     scripted.stop()
+
+
+@pytest.fixture
+def servers() -> Iterator[Servers]:
+    started = [ScriptedServer() for _ in range(3)]
+    yield started
+    for each in started:
+        each.stop()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from tests.clients import conftest as clients
 from tests.clients.jobs import running
 
 from dragoman import Client
-from dragoman.jobs import FormatOptions
+from dragoman.jobs import FormatOptions, JobError
 
 server, client = clients.server, clients.client
 
@@ -37,5 +37,19 @@ def translate(run, tmp_path) -> Callable[..., str | bytes]:
         translated = output.read_bytes()
         output.unlink()
         return translated.decode() if isinstance(content, str) else translated
+
+    return call
+
+
+@pytest.fixture
+def refuse(run, tmp_path) -> Callable[..., str]:
+    """Asserts that a file is refused with these words, and nothing written; returns all that is said."""
+
+    def call(name: str, content: str | bytes, told: str, output: str = "", **options):
+        (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        with pytest.raises(JobError, match=told) as raised:
+            run(tmp_path / name, tmp_path / (output or f"out{Path(name).suffix}"), **options)
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+        return str(raised.value)
 
     return call

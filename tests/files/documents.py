@@ -2,7 +2,10 @@
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+
+from dragoman_files.format import FormatOptions, Input, Unit
+from dragoman_files.opening import open_format
 
 NAMESPACE = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _TYPE = "application/vnd.openxmlformats-officedocument"
@@ -251,6 +254,12 @@ def read_part(content: bytes, name: str = "word/document.xml") -> str:
     """A part of a document, as it is."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return archive.read(name).decode()
+
+
+def units_of(name: str, content: bytes) -> Iterator[Unit]:
+    """The texts of a document of this format."""
+    stream = io.BytesIO(content)
+    return open_format(name, FormatOptions()).units(Input(name="a", stream=stream, position=stream.tell))
 
 
 XLIFF_HEAD = (

@@ -22,23 +22,21 @@ def zipped() -> bytes:
     return file.getvalue()
 
 
-@pytest.mark.parametrize("name", ["in.ndjson", "in.JSONL", "in.NDJson.GZ", "in.jsonlines"])
-def test_json_lines_are_known_by_their_name_in_any_case(run, tmp_path, name):
-    content = b'{"text": "ja"}\n'
-    source, output = tmp_path / name, tmp_path / f"out{name[2:]}"
-    source.write_bytes(gzip.compress(content) if name.endswith("GZ") else content)
-    run(source, output)
-    told = output.read_bytes()
-    assert json.loads(gzip.decompress(told) if name.endswith("GZ") else told) == {
-        "text": "ja",
-        "translation": "JA",
-    }
-
-
-def test_compression_is_known_by_the_name_in_any_case(run, tmp_path):
-    (tmp_path / "in.TXT.GZ").write_bytes(gzip.compress(b"ja\n"))
-    run(tmp_path / "in.TXT.GZ", tmp_path / "out.Gz")
-    assert gzip.decompress((tmp_path / "out.Gz").read_bytes()) == b"JA\n"
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [
+        *((f"in{ending}", f"out{ending}") for ending in (".ndjson", ".JSONL", ".NDJson.GZ", ".jsonlines")),
+        ("in.TXT.GZ", "out.Gz"),
+    ],
+)
+def test_json_lines_and_compression_are_known_by_their_name_in_any_case(run, tmp_path, name, output):
+    is_packed, is_text = name.endswith("GZ"), "TXT" in name
+    content = b"ja\n" if is_text else b'{"text": "ja"}\n'
+    (tmp_path / name).write_bytes(gzip.compress(content) if is_packed else content)
+    run(tmp_path / name, tmp_path / output)
+    told = (tmp_path / output).read_bytes()
+    told = gzip.decompress(told) if is_packed else told
+    assert told == b"JA\n" if is_text else json.loads(told) == {"text": "ja", "translation": "JA"}
 
 
 @pytest.mark.parametrize("name", ["book.de", "book", "book.TXT", "v1.2 (final).de_DE", "po", ".srt"])
@@ -64,42 +62,35 @@ def test_a_name_that_says_nothing_is_of_text(run, tmp_path, name):
         ("a.toml", r"structured data.*\.json"),
     ],
 )
-def test_a_name_of_what_lines_would_break_is_refused(run, tmp_path, name, told):
-    (tmp_path / name).write_text("ja\n")
-    with pytest.raises(JobError, match=rf"{name} is by its name {told}.*`--format text`"):
-        run(tmp_path / name, tmp_path / "out")
-    assert [path.name for path in tmp_path.iterdir()] == [name]
+def test_a_name_of_what_lines_would_break_is_refused(refuse, name, told):
+    refuse(name, "ja\n", rf"{name} is by its name {told}.*`--format text`", "out")
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        f"de.{suffix}"
-        for suffix in ["js", "php", "py", "vue", "jsonc", "sub", "eml", "ics", "sql", "tsx", "foo", "jsonl5"]
-    ],
+    "suffix", [*("js", "php", "py", "vue", "jsonc", "sub", "eml", "ics", "sql", "tsx", "foo", "jsonl5")]
 )
-def test_a_name_of_which_nothing_is_known_is_refused_unless_one_insists(run, tmp_path, name):
-    (tmp_path / name).write_text("ja\n")
-    with pytest.raises(
-        JobError, match=rf"{name} ends in '\.\w+', of which no format is known.*`--format text`"
-    ):
-        run(tmp_path / name, tmp_path / "out")
-    assert [path.name for path in tmp_path.iterdir()] == [name]
+def test_a_name_of_which_nothing_is_known_is_refused_unless_one_insists(run, refuse, tmp_path, suffix):
+    name = f"de.{suffix}"
+    refuse(name, "ja\n", rf"{name} ends in '\.\w+', of which no format is known.*`--format text`", "out")
     run(tmp_path / name, tmp_path / "out", format_name="text")
     assert (tmp_path / "out").read_text() == "JA\n"
 
 
-def test_a_name_that_the_output_would_belie_is_refused(run, tmp_path):
-    (tmp_path / "in").write_text("ja\n")
-    with pytest.raises(JobError, match=r"out\.ott is by its name a document.*such as out\.txt"):
-        run(tmp_path / "in", tmp_path / "out.ott")
-    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+def test_a_name_that_the_output_would_belie_is_refused(refuse):
+    refuse("in", "ja\n", r"out\.ott is by its name a document.*such as out\.txt", "out.ott")
 
 
-def test_whoever_insists_has_every_line_translated(run, tmp_path):
-    (tmp_path / "in.md").write_text("# ja\n")
-    run(tmp_path / "in.md", tmp_path / "out.md", format_name="text")
-    assert (tmp_path / "out.md").read_text() == "# JA\n"
+@pytest.mark.parametrize(
+    ("name", "format_name", "content", "told"),
+    [
+        ("in.md", "text", "# ja\n", "# JA\n"),
+        ("in.json", "jsonl", '{"text": "ja"}\n', '{"text": "ja", "translation": "JA"}\n'),
+    ],
+)
+def test_whoever_insists_has_a_format_that_the_name_hides(run, tmp_path, name, format_name, content, told):
+    (tmp_path / name).write_text(content)
+    run(tmp_path / name, tmp_path / "out", format_name=format_name)
+    assert (tmp_path / "out").read_text() == told
 
 
 @pytest.mark.parametrize(
@@ -141,11 +132,8 @@ def test_what_is_no_text_in_utf8_is_refused_whatever_it_is_called(run, tmp_path,
         (b'{\n  "a": "ja"\n}\n', "JSON"),
     ],
 )
-def test_text_that_lines_would_break_is_refused_unless_one_insists(run, tmp_path, content, told):
-    (tmp_path / "in.txt").write_bytes(content)
-    with pytest.raises(JobError, match=f"{told}.*--format"):
-        run(tmp_path / "in.txt", tmp_path / "out.txt")
-    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+def test_text_that_lines_would_break_is_refused_unless_one_insists(run, refuse, tmp_path, content, told):
+    refuse("in.txt", content, f"{told}.*--format")
     summary = run(tmp_path / "in.txt", tmp_path / "out.txt", format_name="text")
     assert summary.lines == content.count(b"\n")
 
@@ -195,12 +183,6 @@ def test_a_character_at_the_end_of_what_is_looked_at_is_no_fault(run, tmp_path):
     assert run(tmp_path / "in.txt", tmp_path / "out.txt").failed == 0
 
 
-def test_formats_that_names_hide_are_given(run, tmp_path):
-    (tmp_path / "in.json").write_text('{"text": "ja"}\n')
-    run(tmp_path / "in.json", tmp_path / "out", format_name="jsonl")
-    assert json.loads((tmp_path / "out").read_text())["translation"] == "JA"
-
-
 def test_a_job_goes_on_in_the_format_that_it_began_with(server, run, tmp_path):
     source, output = tmp_path / "in", tmp_path / "out"
     source.write_text("ja\n" * 300)
@@ -223,11 +205,8 @@ def test_a_job_goes_on_in_the_format_that_it_began_with(server, run, tmp_path):
     ],
     ids=["po", "json", "docx", "gz"],
 )
-def test_files_of_two_formats_are_refused(run, tmp_path, names, told):
-    (tmp_path / names[0]).write_text("ja\n")
-    with pytest.raises(JobError, match=told):
-        run(tmp_path / names[0], tmp_path / names[1])
-    assert [path.name for path in tmp_path.iterdir()] == [names[0]]
+def test_files_of_two_formats_are_refused(refuse, names, told):
+    refuse(names[0], "ja\n", told, names[1])
 
 
 def test_every_format_is_read_by_the_bare_install():

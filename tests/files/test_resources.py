@@ -1,6 +1,5 @@
 """Resources of applications: values are translated, and all else stays to the byte."""
 
-import io
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -8,12 +7,11 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 from fluent.syntax import FluentParser, ast
+from tests.files.documents import units_of
 
-from dragoman.jobs import JobError
 from dragoman_files.accelerators import without_accelerators
 from dragoman_files.document import Segment
-from dragoman_files.format import FormatOptions, Input, UnitError
-from dragoman_files.opening import open_format
+from dragoman_files.format import UnitError
 
 REAL_FILES = Path(__file__).parents[3] / "shared" / "data" / "formats"
 
@@ -29,7 +27,7 @@ RESX = (
 def test_values_of_dotnet_are_translated_line_by_line(translate, server):
     expected = RESX.replace("Der Hund &amp; die\r\nKatze", "DER HUND &amp; DIE\r\nKATZE")
     assert translate("resx", RESX) == expected
-    assert [text.count("<br ") for message in server.servicer.messages for text in message if text] == [1]
+    assert [text.count("<br ") for text in server.servicer.texts if text] == [1]
 
 
 QT_HEAD = '<TS version="2.1" language="en">'
@@ -48,7 +46,7 @@ QT_HEAD = '<TS version="2.1" language="en">'
 def test_an_accelerator_is_put_back(translate, server, name, given):
     text = "&amp;Datei" if name == "resx" else ""
     assert translate(name, given.format(text)) == given.format("&amp;DATEI")
-    assert [text for message in server.servicer.messages for text in message if text] == ["Datei"]
+    assert [text for text in server.servicer.texts if text] == ["Datei"]
 
 
 @pytest.mark.parametrize(
@@ -101,9 +99,7 @@ def test_what_is_cdata_has_no_references(translate, name, given):
 
 def test_a_translation_for_android_reads_as_it_is():
     given = b"<resources><string name='a'>Hund</string></resources>"
-    stream = io.BytesIO(given)
-    source = Input(name="a", stream=stream, position=stream.tell)
-    [unit] = open_format("android", FormatOptions()).units(source)
+    [unit] = units_of("android", given)
     expected = given.replace(b"Hund", rb"\?What\'s &lt;that&gt; \\ @")
     assert unit.write("?What's &lt;that&gt; \\ @", False) == expected
 
@@ -122,12 +118,24 @@ def test_values_of_apple_are_translated_and_still_read_as_a_list(translate):
     )
 
 
-@pytest.mark.parametrize("content", ['"a" = "b"', '"a" "b";', "hallo", '"a" = "b;\n'])
-def test_what_is_no_list_of_apple_is_refused(run, tmp_path, content):
-    (tmp_path / "in.strings").write_text(f'"x" = "y";\n{content}\n')
-    with pytest.raises(JobError, match=r"in\.strings: what follows line 1 is no pair"):
-        run(tmp_path / "in.strings", tmp_path / "out.strings")
-    assert [path.name for path in tmp_path.iterdir()] == ["in.strings"]
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        *(
+            ("in.strings", f'"x" = "y";\n{content}\n', r"in\.strings: what follows line 1 is no pair")
+            for content in ('"a" = "b"', '"a" "b";', "hallo", '"a" = "b;\n')
+        ),
+        ("in.ftl", "# ja\nhallo welt\n", r"in\.ftl: no Fluent: what begins at line 2 is no message"),
+        # TypeScript is no catalogue of Qt.
+        ("in.ts", "const a = 'ja';\n", "no well-formed XML"),
+        ("in.yaml", "a: [b\n", r"in\.yaml: no YAML: .*line"),
+        ("in.yaml", "? [a, b]\n: c\n", "line 1 has a key that is no text"),
+        ("in.yaml", "[" * 5000, "nested deeper than 100"),
+        ("in.yaml", "a: b: c\n", "no YAML"),
+    ],
+)
+def test_what_is_no_such_file_is_refused(refuse, name, content, told):
+    refuse(name, content, told)
 
 
 def test_messages_of_a_bundle_are_translated_and_its_locale_is_the_targets(translate):
@@ -159,12 +167,18 @@ zahl = { $n }
 
 
 def test_values_of_fluent_are_translated_and_still_read_as_its_own(translate):
-    written = translate("ftl", FTL)
-    assert written == FTL.replace("Der { -marke } ist da", "DER { -MARKE } IST DA").replace(
-        "Ein Hund", "EIN HUND"
-    ).replace("[one] ein Hund", "[ONE] EIN HUND").replace("{ $n } Hunde", "{ $N } HUNDE").replace(
-        "[other]", "[OTHER]"
-    ).replace("{ $n ->", "{ $N ->").replace("} und\n    mehr", "} UND\n    MEHR")
+    expected = FTL
+    for text in (
+        "Der { -marke } ist da",
+        "Ein Hund",
+        "[one] ein Hund",
+        "{ $n } Hunde",
+        "[other]",
+        "{ $n ->",
+        "} und\n    mehr",
+    ):
+        expected = expected.replace(text, text.upper())
+    assert translate("ftl", FTL) == expected
 
 
 def test_lines_of_fluent_keep_their_ends_and_their_indentation(translate):
@@ -172,30 +186,21 @@ def test_lines_of_fluent_keep_their_ends_and_their_indentation(translate):
     assert translate("ftl", given) == given.replace("ja", "JA").replace("und", "UND").replace("nein", "NEIN")
 
 
-def test_what_is_no_fluent_is_refused(run, tmp_path):
-    (tmp_path / "in.ftl").write_text("# ja\nhallo welt\n")
-    with pytest.raises(JobError, match=r"in\.ftl: no Fluent: what begins at line 2 is no message"):
-        run(tmp_path / "in.ftl", tmp_path / "out.ftl")
-
-
 @pytest.mark.parametrize(
     ("text", "translation"), [("a =\n    ja", "[x] nein"), ("a = ja", "{ nein"), ("a =\n    ja", ".b = nein")]
 )
 def test_a_translation_is_read_as_the_text_of_its_message(text, translation):
-    stream = io.BytesIO(text.encode())
-    [unit] = open_format("ftl", FormatOptions()).units(Input(name="a", stream=stream, position=lambda: 0))
+    [unit] = units_of("ftl", text.encode())
     try:
         written = unit.write(translation, False).decode()
     except UnitError:
         return
     [message] = FluentParser().parse(written + "\n").body
-    assert (
-        "".join(
-            element.value if isinstance(element, ast.TextElement) else element.expression.value
-            for element in message.value.elements
-        )
-        == translation
-    )
+    values = [
+        each.value if isinstance(each, ast.TextElement) else each.expression.value
+        for each in message.value.elements
+    ]
+    assert "".join(values) == translation
 
 
 TS = (
@@ -220,12 +225,6 @@ def test_messages_of_qt_without_a_translation_get_one(translate):
         .replace("<numerusform></numerusform>", "<numerusform>%N HUND(E)</numerusform>")
         .replace("<numerusform/>", "<numerusform>%N HUND(E)</numerusform>")
     )
-
-
-def test_typescript_is_no_catalogue_of_qt(run, tmp_path):
-    (tmp_path / "in.ts").write_text("const a = 'ja';\n")
-    with pytest.raises(JobError, match="no well-formed XML"):
-        run(tmp_path / "in.ts", tmp_path / "out.ts")
 
 
 YAML = (
@@ -267,33 +266,12 @@ def test_a_key_of_yaml_chooses_what_is_translated(translate):
 )
 @pytest.mark.parametrize("style", ["{}", "'{}'", '"{}"', "|\n    {}", ">-\n    {}"])
 def test_whatever_a_translation_is_it_is_the_value(style, text):
-    given = (
-        f"a:\n  b: {style.format('hund')}\n  c: [{style.format('hund')}]\n"
-        if "\n" not in style
-        else (f"a:\n  b: {style.format('hund')}\n  c: 1\n")
-    )
-    stream = io.BytesIO(given.encode())
-    units = open_format("yaml", FormatOptions()).units(Input(name="a", stream=stream, position=stream.tell))
-    written = b"".join(unit.write(text, {}) for unit in units)
+    value = style.format("hund")
+    given = f"a:\n  b: {value}\n" + ("" if "\n" in style else f"  c: [{value}]\n")
+    written = b"".join(unit.write(text, {}) for unit in units_of("yaml", given.encode()))
     found = yaml.safe_load(written)["a"]
     assert found["b"].strip() == text.strip()
     assert "\n" in style or found["c"] == [text]
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        ("a: [b\n", r"in\.yaml: no YAML: .*line"),
-        ("? [a, b]\n: c\n", "line 1 has a key that is no text"),
-        ("[" * 5000, "nested deeper than 100"),
-        ("a: b: c\n", "no YAML"),
-    ],
-)
-def test_what_is_no_yaml_is_refused(run, tmp_path, content, told):
-    (tmp_path / "in.yaml").write_text(content)
-    with pytest.raises(JobError, match=told):
-        run(tmp_path / "in.yaml", tmp_path / "out.yaml")
-    assert [path.name for path in tmp_path.iterdir()] == ["in.yaml"]
 
 
 @pytest.mark.skipif(not REAL_FILES.is_dir(), reason="no real files here")

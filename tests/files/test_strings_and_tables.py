@@ -21,20 +21,23 @@ def test_strings_are_translated_wherever_they_stand_and_the_rest_stays(translate
     )
 
 
-def test_a_string_that_was_written_in_ascii_stays_so(translate):
-    assert translate("json", '["gr\\u00fcn", "grün"]') == '["GR\\u00dcN", "GRÜN"]'
-
-
-def test_a_bare_string_and_an_array_are_json_too(translate):
-    assert translate("json", ' "ja"\n') == ' "JA"\n'
-    assert translate("json", '["a", {"b": "c"}]') == '["A", {"b": "C"}]'
-
-
-def test_only_the_strings_of_keys_that_are_named_are_translated(translate):
-    given = '{"text": "ja", "id": "abc", "mehr": {"text": ["x", "y"], "id": "z"}}'
-    assert translate("json", given, keys=("text",)) == (
-        '{"text": "JA", "id": "abc", "mehr": {"text": ["X", "Y"], "id": "z"}}'
-    )
+@pytest.mark.parametrize(
+    ("given", "keys", "expected"),
+    [
+        # What was written in ASCII stays so.
+        ('["gr\\u00fcn", "grün"]', (), '["GR\\u00dcN", "GRÜN"]'),
+        (' "ja"\n', (), ' "JA"\n'),
+        ('["a", {"b": "c"}]', (), '["A", {"b": "C"}]'),
+        (f'[{"9" * 5000}, "ja"]', (), f'[{"9" * 5000}, "JA"]'),
+        # Only the strings of keys that are named; an object within an array has keys of its own.
+        ('{"text": "ja", "id": "abc"}', ("text",), '{"text": "JA", "id": "abc"}'),
+        ('{"mehr": {"text": ["x", "y"], "id": "z"}}', ("text",), '{"mehr": {"text": ["X", "Y"], "id": "z"}}'),
+        ('{"text": [{"id": "a", "text": "b"}, "c"]}', ("text",), '{"text": [{"id": "a", "text": "B"}, "C"]}'),
+    ],
+    ids=["ascii", "bare", "array", "digits", "key", "deep", "nested"],
+)
+def test_values_of_json_are_translated(translate, given, keys, expected):
+    assert translate("json", given, keys=keys) == expected
 
 
 @pytest.mark.parametrize("name", ["json", "yaml"])
@@ -72,11 +75,6 @@ def test_what_looks_like_a_name_is_none(translate, name):
     assert translate(name, '{"id": "abc"}', keys=("id",)) == '{"id": "ABC"}'
 
 
-def test_an_object_within_an_array_of_a_key_has_keys_of_its_own(translate):
-    given = '{"text": [{"id": "a", "text": "b"}, "c"], "id": "d"}'
-    assert translate("json", given, keys=("text",)) == '{"text": [{"id": "a", "text": "B"}, "C"], "id": "d"}'
-
-
 def test_a_string_that_fails_stays_and_is_recorded(run, tmp_path):
     source, output = tmp_path / "in.json", tmp_path / "out.json"
     source.write_text('{"a": "ja",\n"b": "!INTERNAL x", "c": "\\ud800 y"}')
@@ -103,11 +101,8 @@ def test_a_string_that_fails_stays_and_is_recorded(run, tmp_path):
     ],
     ids=["truncated", "lines", "empty", "nested"],
 )
-def test_what_is_no_json_is_refused_before_anything_is_written(run, tmp_path, content, told):
-    (tmp_path / "in.json").write_text(content)
-    with pytest.raises(JobError, match=told):
-        run(tmp_path / "in.json", tmp_path / "out.json")
-    assert [path.name for path in tmp_path.iterdir()] == ["in.json"]
+def test_what_is_no_json_is_refused(refuse, content, told):
+    refuse("in.json", content, told)
 
 
 def test_json_lines_have_their_text_under_any_key(translate):
@@ -119,23 +114,29 @@ def test_json_lines_have_their_text_under_any_key(translate):
         translate("jsonl", given, keys=("text", "body"))
 
 
-def test_numbers_of_any_length_stay(translate):
-    assert translate("json", f'[{"9" * 5000}, "ja"]') == f'[{"9" * 5000}, "JA"]'
-
-
-def test_a_column_by_its_name_and_nothing_else(translate):
-    given = 'id,titel,"zahl"\r\n1,ja,"2,5"\r\n\r\n2,"a ""b"", c\nd",x\r\n3,,\r\n4,123,y'
-    assert translate("csv", given, columns=("titel",)) == (
-        'id,titel,"zahl"\r\n1,JA,"2,5"\r\n\r\n2,"A ""B"", C\nD",x\r\n3,,\r\n4,123,y'
-    )
-
-
-def test_a_column_by_its_number_is_translated_from_the_first_row(translate):
-    assert translate("csv", "a,b\nc,d\n", columns=("2",)) == "a,B\nc,D\n"
-
-
-def test_several_columns_in_any_order(translate):
-    assert translate("csv", "x,y,z\na,b,c\n", columns=("z", "x")) == "x,y,z\nA,b,C\n"
+@pytest.mark.parametrize(
+    ("given", "columns", "expected"),
+    [
+        (
+            'id,titel,"zahl"\r\n1,ja,"2,5"\r\n\r\n2,"a ""b"", c\nd",x\r\n3,,\r\n4,123,y',
+            ("titel",),
+            'id,titel,"zahl"\r\n1,JA,"2,5"\r\n\r\n2,"A ""B"", C\nD",x\r\n3,,\r\n4,123,y',
+        ),
+        # By its number, from the first row on; several in any order.
+        ("a,b\nc,d\n", ("2",), "a,B\nc,D\n"),
+        ("x,y,z\na,b,c\n", ("z", "x"), "x,y,z\nA,b,C\n"),
+        # A translation that needs quotation marks has them.
+        ("a;b\nx;eins, zwei\n", ("b",), "a;b\nx;EINS, ZWEI\n"),
+        ('a,b\nx,"eins, ""zwei"""\n', ("b",), 'a,b\nx,"EINS, ""ZWEI"""\n'),
+        # Excel's mark of byte order; no row at all, and none with a text.
+        ("\ufefftitel\nja\n", ("titel",), "\ufefftitel\nJA\n"),
+        ("", ("1",), ""),
+        ("a,b\n1,2\n3,4\n", ("b",), "a,b\n1,2\n3,4\n"),
+    ],
+    ids=["name", "number", "several", "needed", "quoted", "mark", "empty", "numbers"],
+)
+def test_cells_of_columns_are_translated_and_nothing_else(translate, given, columns, expected):
+    assert translate("csv", given, columns=columns) == expected
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"], ids=["comma", "semicolon", "tab", "bar"])
@@ -145,23 +146,11 @@ def test_the_delimiter_is_found(translate, delimiter):
     assert translate("csv", given, columns=("2",)) == given.replace("ja", "JA").replace("titel", "TITEL")
 
 
-def test_a_translation_that_needs_quotation_marks_has_them(server, translate):
-    # The server's answer has what the source's cell had not.
-    assert translate("csv", "a;b\nx;eins, zwei\n", columns=("b",)) == "a;b\nx;EINS, ZWEI\n"
-    given = 'a,b\nx,"eins, ""zwei"""\n'
-    assert translate("csv", given, columns=("b",)) == 'a,b\nx,"EINS, ""ZWEI"""\n'
-
-
 def test_quotation_marks_of_tsv_are_text_unless_they_enclose_a_cell(translate):
     given = 'id\ttitel\r\n1\t"Ja", sagte er\r\n2\t"er ""da"""\r\n'
     assert translate("tsv", given, columns=("titel",)) == (
         'id\ttitel\r\n1\t"JA", SAGTE ER\r\n2\t"ER ""DA"""\r\n'
     )
-
-
-def test_a_mark_of_byte_order_stays_for_excel(translate):
-    given = "\ufefftitel\nja\n".encode()
-    assert translate("csv", given, columns=("titel",)) == "\ufefftitel\nJA\n".encode()
 
 
 def test_rows_of_another_width_fail_and_stay(run, tmp_path):
@@ -188,16 +177,8 @@ def test_rows_of_another_width_fail_and_stay(run, tmp_path):
     ],
     ids=["none", "unknown", "long", "beyond", "open", "after", "text"],
 )
-def test_what_is_no_such_table_is_refused_and_nothing_written(run, tmp_path, name, content, columns, told):
-    (tmp_path / name).write_text(content)
-    with pytest.raises(JobError, match=told):
-        run(tmp_path / name, tmp_path / f"out{name[2:]}", columns=columns)
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-def test_a_table_without_a_row_and_one_of_numbers(translate):
-    assert translate("csv", "", columns=("1",)) == ""
-    assert translate("csv", "a,b\n1,2\n3,4\n", columns=("b",)) == "a,b\n1,2\n3,4\n"
+def test_what_is_no_such_table_is_refused(refuse, name, content, columns, told):
+    refuse(name, content, told, columns=columns)
 
 
 def test_many_rows_without_a_text_are_not_held(translate, monkeypatch):

@@ -1,5 +1,8 @@
 """Calls of the service as tests make them, and what their errors say."""
 
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
 import grpc
 import pytest
 from google.rpc import error_details_pb2
@@ -15,6 +18,28 @@ DE_EN = {"source": "de", "target": "en"}
 async def translate(running: RunningServer, *texts: str, **fields: object) -> list[pb.Translation]:
     request = pb.TranslateRequest(texts=texts, **(GERMAN | fields))
     return list((await running.stub.Translate(request)).translations)
+
+
+def item(id_: str, text: str) -> pb.TranslateStreamRequest:
+    return pb.TranslateStreamRequest(item=pb.TranslateStreamItem(id=id_, text=text))
+
+
+async def held(
+    *messages: pb.TranslateStreamRequest, goes_on: asyncio.Event | None = None
+) -> AsyncIterator[pb.TranslateStreamRequest]:
+    """The messages of a stream that stays open; or, once it may go on, the last of them and its end."""
+    for message in messages[:-1] if goes_on else messages:
+        yield message
+    await (goes_on or asyncio.Event()).wait()
+    if goes_on:
+        yield messages[-1]
+
+
+async def until(is_so: Callable[[], object]) -> None:
+    """Until something is so, which must be within a minute."""
+    async with asyncio.timeout(60):
+        while not is_so():
+            await asyncio.sleep(0.01)
 
 
 async def failure(call: grpc.aio.UnaryUnaryCall) -> grpc.aio.AioRpcError:

@@ -61,6 +61,7 @@ def fetch(url: str) -> str:
         return str(response.read().decode())
 
 
+CPU = EngineConfig(device="cpu", threads=1)
 StartServer = Callable[..., Awaitable[RunningServer]]
 StartProcess = Callable[..., ServerProcess]
 
@@ -100,8 +101,7 @@ async def start_server(models: Path) -> AsyncIterator[StartServer]:
     async with AsyncExitStack() as stack:
 
         async def start(**config: object) -> RunningServer:
-            engine = EngineConfig(device="cpu", threads=1)
-            defaults = {"models": models, "engine": engine, "drain_seconds": 5.0}
+            defaults = {"models": models, "engine": CPU, "drain_seconds": 5.0}
             for remaining in reversed(range(5)):
                 metrics_port = free_port()
                 server = Server(ServerConfig(port=0, metrics_port=metrics_port, **(defaults | config)))
@@ -158,9 +158,7 @@ def sync_stub(models: Path) -> Iterator[TranslationServiceStub]:
     thread.start()
 
     async def start() -> Server:
-        server = Server(
-            ServerConfig(models=models, port=0, metrics_port=0, engine=EngineConfig(device="cpu", threads=1))
-        )
+        server = Server(ServerConfig(models=models, port=0, metrics_port=0, engine=CPU))
         await server.start()
         return server
 

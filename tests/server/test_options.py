@@ -11,7 +11,7 @@ import grpc
 import pytest
 from click.testing import CliRunner
 from tests.server.calls import GERMAN, failure
-from tests.server.conftest import StartServer
+from tests.server.conftest import CPU, StartServer
 
 import dragoman_server.server
 from dragoman.v1 import translation_pb2 as pb
@@ -223,7 +223,7 @@ def test_every_limit_has_an_option_that_refuses_nonsense_and_a_default(limit: Op
 
 
 async def test_what_is_beyond_a_limit_is_refused_with_the_way_out(start_server: StartServer) -> None:
-    running = await start_server(limits=TIGHT, engine=EngineConfig(device="cpu", threads=1))
+    running = await start_server(limits=TIGHT, engine=CPU)
     cases: Mapping[str, tuple[pb.TranslateRequest, str]] = REFUSED
     for name, (beyond, words) in cases.items():
         error = await failure(running.stub.Translate(beyond))

@@ -23,7 +23,7 @@ from dragoman_bundle import Bundle
 from google.rpc.error_details_pb2 import RetryInfo
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.server.calls import GERMAN, detail, failure
-from tests.server.conftest import RunningServer, StartProcess, StartServer, free_port
+from tests.server.conftest import CPU, RunningServer, StartProcess, StartServer, free_port
 from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.late_file import HANGING, hang, make_late
 from tests.server.server_process import ServerProcess
@@ -33,7 +33,7 @@ from dragoman.connection.channel import CHANNEL_OPTIONS
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
 from dragoman_server import cli
-from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
+from dragoman_server.config import RequestLimits, ServerConfig
 from dragoman_server.engine import DeviceUnavailableError, PrecisionUnavailableError
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
@@ -215,8 +215,7 @@ async def test_calls_are_unavailable_until_loaded(tmp_path: Path, monkeypatch: p
     hang(monkeypatch)
     pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
     port = free_port()
-    engine = EngineConfig(device="cpu", threads=1)
-    server = Server(ServerConfig(models=tmp_path, port=port, metrics_port=0, engine=engine))
+    server = Server(ServerConfig(models=tmp_path, port=port, metrics_port=0, engine=CPU))
     starting = asyncio.ensure_future(server.start())
     async with grpc.aio.insecure_channel(f"localhost:{port}") as channel:
         stub, health = TranslationServiceStub(channel), health_pb2_grpc.HealthStub(channel)
@@ -404,9 +403,7 @@ async def test_an_ended_engine_is_told(start_server: StartServer, monkeypatch: p
 
 async def test_a_server_whose_engine_ended_ends_too(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
-    config = ServerConfig(
-        models=models, port=port, metrics_port=0, engine=EngineConfig(device="cpu", threads=1)
-    )
+    config = ServerConfig(models=models, port=port, metrics_port=0, engine=CPU)
     serving = asyncio.create_task(serve(config))
     async with grpc.aio.insecure_channel(f"localhost:{port}") as channel:
         watch = health_pb2_grpc.HealthStub(channel).Watch(

@@ -3,15 +3,15 @@
 import asyncio
 import threading
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.server.access import ADA, BOB
 from tests.server.calls import GERMAN
-from tests.server.conftest import StartServer
+from tests.server.conftest import CPU, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.config import EngineConfig
 from dragoman_server.service.call import host_of
 from dragoman_server.service.searching import notify_when_done
 from dragoman_server.turns import BusyThreadsError, FairLock, FairThreads
@@ -29,8 +29,7 @@ def as_caller(token: str) -> tuple[tuple[str, str], ...]:
 async def test_a_caller_with_one_text_waits_for_no_crowd_of_another(
     start_server: StartServer, slow_models: Path, tokens: Path, text: str, priority: pb.Priority
 ) -> None:
-    engine = EngineConfig(device="cpu", threads=1, max_rows=16)
-    running = await start_server(models=slow_models, tokens=tokens, engine=engine)
+    running = await start_server(models=slow_models, tokens=tokens, engine=replace(CPU, max_rows=16))
 
     async def call(token: str, texts: list[str]) -> None:
         message = pb.TranslateRequest(texts=texts, priority=priority, **GERMAN)
@@ -45,7 +44,7 @@ async def test_a_caller_with_one_text_waits_for_no_crowd_of_another(
 
 
 async def test_streams_take_turns_too(start_server: StartServer, slow_models: Path, tokens: Path) -> None:
-    engine = EngineConfig(device="cpu", threads=1, max_rows=16, max_queue=8)
+    engine = replace(CPU, max_rows=16, max_queue=8)
     running = await start_server(models=slow_models, tokens=tokens, engine=engine)
 
     async def stream(token: str, num_items: int) -> int:

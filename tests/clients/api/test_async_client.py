@@ -74,24 +74,24 @@ async def test_deadline_ends_the_call(client, server):
         await client.translate(["ja"] * 1000, **DE_EN, timeout_seconds=0.1)
 
 
-async def test_cancelled_task_cancels_its_call(client, server):
+async def test_cancelled_task_cancels_its_call_and_a_closed_client_all_of_them(client, server):
     server.servicer.holds_calls = True
-    task = asyncio.create_task(client.translate(["ja"], **DE_EN))
-    while not server.servicer.requests:
-        await asyncio.sleep(0.01)
+
+    async def begin():
+        server.servicer.requests.clear()
+        task = asyncio.create_task(client.translate(["ja"], **DE_EN))
+        while not server.servicer.requests:
+            await asyncio.sleep(0.01)
+        return task
+
+    task = await begin()
     assert not server.servicer.call_ended.is_set()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     # The client's own limit for the call is 20 seconds.
     assert await asyncio.to_thread(server.servicer.call_ended.wait, 10)
-
-
-async def test_closing_the_client_cancels_its_calls_and_not_their_callers(client, server):
-    server.servicer.holds_calls = True
-    task = asyncio.create_task(client.translate(["ja"], **DE_EN))
-    while not server.servicer.requests:
-        await asyncio.sleep(0.01)
+    task = await begin()
     await client.close()
     with pytest.raises(dragoman.CallCancelledError, match="the client was closed"):
         await task
@@ -161,27 +161,21 @@ async def test_leaving_a_stream_leaves_what_the_texts_still_hold(client):
     assert queue.qsize() == 1
 
 
-async def test_what_reading_the_texts_raises_comes_after_the_results_before_it(client):
-    def texts():
+@pytest.mark.parametrize(
+    ("last", "error"), [(OSError("disk is gone"), OSError), (None, TypeError)], ids=["raises", "no pair"]
+)
+async def test_what_reading_the_texts_raises_comes_after_the_results_before_it(client, last, error):
+    async def texts():
         yield 0, "ja"
         yield 1, "nein"
-        raise OSError("disk is gone")
+        if last is not None:
+            raise last
+        yield last
+        yield 2, "doch"
 
     stream = client.translate_stream(texts(), **DE_EN)
     assert [(await anext(stream)).id, (await anext(stream)).id] == [0, 1]
-    with pytest.raises(OSError, match="disk is gone"):
-        await anext(stream)
-
-
-async def test_what_is_no_pair_is_not_the_end_of_the_texts(client):
-    async def texts():
-        yield 0, "ja"
-        yield None
-        yield 1, "nein"
-
-    stream = client.translate_stream(texts(), **DE_EN)
-    assert (await anext(stream)).id == 0
-    with pytest.raises(TypeError):
+    with pytest.raises(error):
         await anext(stream)
 
 

@@ -34,16 +34,11 @@ def test_stream_keeps_the_order_where_it_is_asked_to(client, server, in_order):
 
 
 def test_bad_text_of_a_stream_harms_no_other(client, server):
-    results = client_results(client, server, ["a", "!INVALID_ARGUMENT x", "b"], in_order=True)
-    assert [result.translation and result.translation.text for result in results] == ["A", None, "B"]
-    assert isinstance(results[1].error, dragoman.InvalidRequestError)
-
-
-def test_text_that_cannot_travel_fails_alone_in_a_stream(client):
-    results = list(client.translate_stream(enumerate(["ja", "a\ud800", "nein"]), **DE_EN, in_order=True))
-    assert [result.id for result in results] == [0, 1, 2]
-    assert [result.translation and result.translation.text for result in results] == ["JA", None, "NEIN"]
-    assert "code point 1" in str(results[1].error)
+    texts = ["a", "!INVALID_ARGUMENT x", "a\ud800", "b"]
+    results = client_results(client, server, texts, in_order=True)
+    assert [result.translation and result.translation.text for result in results] == ["A", None, None, "B"]
+    assert all(isinstance(result.error, dragoman.InvalidRequestError) for result in results[1:3])
+    assert "code point 1" in str(results[2].error)
 
 
 def test_a_language_that_cannot_travel_is_named(client):
@@ -109,18 +104,6 @@ def test_texts_that_are_at_hand_share_messages(client, server, joins, monkeypatc
     assert server.servicer.configs[0].join_results
 
 
-def test_texts_before_one_that_cannot_be_read_are_sent(client, server):
-    def texts():
-        yield from enumerate(["ja", "nein"])
-        raise OSError("disk is gone")
-
-    stream = client.translate_stream(texts(), **DE_EN, texts_per_message=8)
-    assert [next(stream).id, next(stream).id] == [0, 1]
-    with pytest.raises(OSError, match="disk is gone"):
-        next(stream)
-    assert server.servicer.messages == [["ja", "nein"]]
-
-
 def test_a_message_of_a_stream_has_no_more_texts_than_servers_take(client, server):
     stream = client.translate_stream(
         enumerate([""] * 5000), **DE_EN, in_order=True, window=10_000, texts_per_message=10_000
@@ -143,16 +126,17 @@ def test_leaving_a_stream_early_ends_its_threads(client, texts_per_message):
         time.sleep(0.01)
 
 
-def test_what_reading_the_texts_raises_comes_after_the_results_before_it(client):
+@pytest.mark.parametrize("texts_per_message", [1, 8])
+def test_what_reading_the_texts_raises_comes_after_the_results_before_it(client, server, texts_per_message):
     def texts():
-        yield 0, "ja"
-        yield 1, "nein"
+        yield from enumerate(["ja", "nein"])
         raise OSError("disk is gone")
 
-    stream = client.translate_stream(texts(), **DE_EN)
+    stream = client.translate_stream(texts(), **DE_EN, texts_per_message=texts_per_message)
     assert [next(stream).id, next(stream).id] == [0, 1]
     with pytest.raises(OSError, match="disk is gone"):
         next(stream)
+    assert server.servicer.messages == ([["ja"], ["nein"]] if texts_per_message == 1 else [["ja", "nein"]])
 
 
 def test_stream_that_breaks_is_unavailable(client, server):

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import grpc
 import pytest
@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from google.protobuf import duration_pb2
 from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2
-from tests.clients.conftest import ScriptedServer
+from tests.clients.conftest import ScriptedServer, Servers
 
 from dragoman import AsyncClient, Client, InvalidRequestError, OverloadedError, UnavailableError
 from dragoman.cli import main
@@ -20,15 +20,6 @@ from dragoman.connection.route import read_route
 
 RETRY_INFO = error_details_pb2.RetryInfo(retry_delay=duration_pb2.Duration(seconds=3))
 DE_EN = {"source": "de", "target": "en"}
-Servers = list[ScriptedServer]
-
-
-@pytest.fixture
-def servers() -> Iterator[Servers]:
-    started = [ScriptedServer() for _ in range(3)]
-    yield started
-    for each in started:
-        each.stop()
 
 
 def addresses(servers: Servers) -> list[str]:
@@ -79,14 +70,20 @@ def test_a_server_that_does_not_serve_gets_no_call(servers: Servers) -> None:
         assert all(call_until(client, servers, all))
 
 
-def test_a_call_that_one_server_turns_away_is_made_at_another(servers: Servers) -> None:
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_call_that_one_server_turns_away_or_has_no_room_for_is_made_at_another(
+    servers: Servers, is_full: bool
+) -> None:
+    scripted = servers[0].servicer
     with Client(addresses(servers)) as client:
         call_until(client, servers, all)
-        away = servers[0].status("UNAVAILABLE", "it drains")
-        servers[0].servicer.failures.extend([away] * 100)
+        if is_full:
+            scripted.max_queue = 0
+        else:
+            scripted.failures.extend([servers[0].status("UNAVAILABLE", "it drains")] * 100)
         for _ in range(6):
             assert client.translate(["zwei"], **DE_EN)[0].text == "ZWEI"
-        assert len(servers[0].servicer.failures) < 100
+    assert scripted.requests if is_full else len(scripted.failures) < 100
 
 
 def test_tries_end_where_every_server_turns_a_call_away(servers: Servers) -> None:
@@ -155,13 +152,10 @@ def test_one_of_the_servers_is_called_alone_over_its_own_connection(servers: Ser
     assert num_calls(servers) == [0, 0, 3]
 
 
-def test_one_address_is_no_list() -> None:
-    assert not read_route("localhost:50051", None).is_balanced
-    assert read_route(["localhost:50051"], None) == read_route("localhost:50051", None)
-    assert not read_route("ipv4:127.0.0.1:50051", None).is_balanced
-
-
 def test_each_of_a_list_is_a_server_of_its_own_however_it_is_written() -> None:
+    for one in ("localhost:50051", "ipv4:127.0.0.1:50051"):
+        assert not read_route(one, None).is_balanced
+    assert read_route(["localhost:50051"], None) == read_route("localhost:50051", None)
     for given, targets in (
         ("a.invalid:1", ["a.invalid:1"]),
         ("unix:/run/dragoman", ["unix:/run/dragoman"]),
@@ -197,17 +191,13 @@ def test_addresses_of_both_kinds_are_one_list(monkeypatch: pytest.MonkeyPatch) -
         (["localhost:1", "grpcs://localhost:2"], "all must be reached over TLS or none"),
         (["localhost:1", "dns:///localhost:2"], "can't stand in a list"),
         ("localhost:1,", "'' has no port"),
+        (["127.0.0.1:1", "nowhere.invalid:2"], r"'nowhere\.invalid'.*dns:///"),
     ],
-    ids=["none", "no port", "mixed", "scheme", "end"],
+    ids=["none", "no port", "mixed", "scheme", "end", "unknown"],
 )
 def test_lists_that_make_no_sense_are_refused(given: str | list[str], message: str) -> None:
-    with pytest.raises(InvalidRequestError, match=message):
+    with pytest.raises((InvalidRequestError, UnavailableError), match=message):
         Client(given)
-
-
-def test_a_name_of_a_list_that_nobody_knows_is_told() -> None:
-    with pytest.raises(UnavailableError, match=r"'nowhere\.invalid'.*dns:///"):
-        Client(["127.0.0.1:1", "nowhere.invalid:2"])
 
 
 def test_several_over_tls_have_certificates_for_the_name_of_the_first() -> None:
@@ -234,15 +224,6 @@ def test_several_over_tls_have_certificates_for_the_name_of_the_first() -> None:
     finally:
         for each in servers:
             each.stop()
-
-
-def test_a_call_that_one_server_has_no_room_for_is_made_at_another(servers: Servers) -> None:
-    servers[0].servicer.max_queue = 0
-    with Client(addresses(servers)) as client:
-        call_until(client, servers, lambda counts: counts[1] > 0 and counts[2] > 0)
-        for _ in range(6):
-            assert client.translate(["zwei"], **DE_EN)[0].text == "ZWEI"
-    assert servers[0].servicer.requests
 
 
 def test_where_none_has_room_each_is_tried_once_and_the_caller_told_when(servers: Servers) -> None:

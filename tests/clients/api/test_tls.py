@@ -63,31 +63,25 @@ def test_a_server_that_nobody_vouches_for_is_not_called(server: ScriptedServer) 
         client.translate(["ja"], **DE_EN)
 
 
-def test_the_command_reaches_it_too(server: ScriptedServer, authority: trustme.CA, tmp_path: Path) -> None:
-    trusted = tmp_path / "roots.pem"
-    authority.cert_pem.write_to_path(str(trusted))
-    result = subprocess.run(
-        [sys.executable, "-m", "dragoman", "models", "--server", f"grpcs://{server.address}", "--json"],
-        env={**os.environ, "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(trusted)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    assert '"de-en"' in result.stdout
-
-
-def run_models(address: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def run_models(address: str, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own: gRPC reads its variables once."""
     return subprocess.run(
-        [sys.executable, "-m", "dragoman", "models", "--server", address],
+        [sys.executable, "-m", "dragoman", "models", "--server", address, *options],
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
+
+
+def test_the_command_reaches_it_too(server: ScriptedServer, authority: trustme.CA, tmp_path: Path) -> None:
+    trusted = tmp_path / "roots.pem"
+    authority.cert_pem.write_to_path(str(trusted))
+    address = f"grpcs://{server.address}"
+    result = run_models(address, "--json", GRPC_DEFAULT_SSL_ROOTS_FILE_PATH=str(trusted))
+    assert result.returncode == 0, result.stderr
+    assert '"de-en"' in result.stdout
 
 
 def test_a_certificate_that_is_not_trusted_is_told(server: ScriptedServer) -> None:
@@ -160,11 +154,8 @@ def test_a_certificate_for_another_name_is_told(authority: trustme.CA, tmp_path:
     assert "certificate is for another name" in result.stderr
 
 
-def test_an_address_without_tls_is_told(server: ScriptedServer) -> None:
+def test_an_address_without_tls_and_tls_with_a_server_that_has_none_are_told(server: ScriptedServer) -> None:
     assert "it speaks TLS and wants grpcs://HOST:PORT" in run_models(server.address).stderr
-
-
-def test_tls_with_a_server_that_has_none_is_told() -> None:
     plain = ScriptedServer()
     result = run_models(f"grpcs://{plain.address}")
     plain.stop()

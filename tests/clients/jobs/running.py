@@ -15,12 +15,14 @@ PARTIAL = (".partial", ".errors.jsonl.partial", ".progress.json")
 
 
 class Listener:
-    """Notes what a job tells."""
+    """Notes what a job tells, and acts on every fortieth line."""
 
-    def __init__(self):
+    def __init__(self, *actions):
+        self.actions = list(actions)
         self.resumed = None
         self.lines = 0
         self.positions = []
+        self.errors = []
         self.waits = []
 
     def on_start(self, *, resumed, failed):
@@ -29,17 +31,31 @@ class Listener:
     def on_line(self, *, failed, position):
         self.lines += 1
         self.positions.append(position)
+        if self.actions and self.lines % 40 == 0:
+            self.actions.pop(0)()
 
     def on_save(self, *, lines):
         pass
 
     def on_wait(self, error, seconds):
+        self.errors.append(error)
         self.waits.append(seconds)
 
 
 def run(client, source: Path, output: Path, settings=DE_EN, listener=None, **options):
     flags = {name: options.pop(name) for name in ("overwrite", "restart") if name in options}
     return FileJob(source, output, settings, **options).run(client, listener or Listener(), **flags)
+
+
+def write(folder: Path, content: str | bytes, *, ending: str = "") -> tuple[Path, Path]:
+    """A source of this content, and an output beside it."""
+    source = folder / f"in{ending}"
+    source.write_bytes(content.encode() if isinstance(content, str) else content)
+    return source, folder / f"out{ending}"
+
+
+def numbered(count: int, word: str = "zeile") -> str:
+    return "".join(f"{word} {number}\n" for number in range(count))
 
 
 def cut_short(client, server, source: Path, output: Path, *, lines=40, **options):

@@ -5,18 +5,17 @@ import json
 import os
 
 import pytest
-from tests.clients.jobs.running import DE_EN, Listener, cut_short, left_behind, run
+from tests.clients.jobs.running import DE_EN, Listener, cut_short, left_behind, numbered, run, write
 
 from dragoman.jobs import FileJob, FormatOptions, JobError
 
 
 def test_each_line_is_translated_in_its_place(client, server, tmp_path):
     server.servicer.reorders = True
-    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
-    source.write_text("".join(f"zeile {number}\n" for number in range(2001)))
+    source, output = write(tmp_path, numbered(2001), ending=".txt")
     listener = Listener()
     summary = run(client, source, output, listener=listener)
-    assert output.read_text() == "".join(f"ZEILE {number}\n" for number in range(2001))
+    assert output.read_text() == numbered(2001, "ZEILE")
     assert (summary.lines, summary.failed, summary.errors) == (2001, 0, None)
     assert left_behind(output) == {"out.txt"}
     assert listener.lines == 2001
@@ -37,8 +36,7 @@ def test_each_line_is_translated_in_its_place(client, server, tmp_path):
     ],
 )
 def test_line_endings_and_odd_lines_stay_what_they_are(client, tmp_path, given, expected):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_bytes(given)
+    source, output = write(tmp_path, given)
     run(client, source, output)
     assert output.read_bytes() == expected
 
@@ -179,8 +177,7 @@ def test_the_least_sure_are_told_over_all_runs_and_each_has_its_confidence(clien
 
 
 def test_compressed_files_are_read_and_written(client, tmp_path):
-    source, output = tmp_path / "in.txt.gz", tmp_path / "out.txt.gz"
-    source.write_bytes(gzip.compress(b"a\n" * 500) + gzip.compress(b"b\n"))
+    source, output = write(tmp_path, gzip.compress(b"a\n" * 500) + gzip.compress(b"b\n"), ending=".txt.gz")
     run(client, source, output)
     assert gzip.decompress(output.read_bytes()) == b"A\n" * 500 + b"B\n"
     plain = tmp_path / "plain.txt"
@@ -188,19 +185,23 @@ def test_compressed_files_are_read_and_written(client, tmp_path):
     assert plain.read_bytes() == b"A\n" * 500 + b"B\n"
 
 
-def test_damaged_compression_is_told_with_its_line(client, tmp_path):
-    source, output = tmp_path / "in.gz", tmp_path / "out"
-    source.write_bytes(gzip.compress(os.urandom(3000).hex().encode() + b"\n", 0)[:-300])
-    with pytest.raises(JobError, match=r"in\.gz is damaged after line \d.*--restart"):
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (
+            gzip.compress(os.urandom(3000).hex().encode() + b"\n", 0)[:-300],
+            r"is damaged after line \d.*--restart",
+        ),
+        (b"a\n", r"is not compressed by gzip .*; name it without \.gz"),
+        (b"", "has no byte: it is no gzip file"),
+    ],
+    ids=["damaged", "plain", "empty"],
+)
+def test_what_is_no_gzip_file_is_told_and_leaves_nothing(client, tmp_path, content, told):
+    source, output = write(tmp_path, content, ending=".gz")
+    with pytest.raises(JobError, match=rf"in\.gz {told}"):
         run(client, source, output)
     assert left_behind(output) == set()
-
-
-def test_a_file_that_is_not_compressed_as_its_name_says_is_told_so(client, tmp_path):
-    source = tmp_path / "in.gz"
-    source.write_text("a\n")
-    with pytest.raises(JobError, match=r"in\.gz is not compressed by gzip .*; name it without \.gz"):
-        run(client, source, tmp_path / "out")
 
 
 def test_damage_is_told_however_many_streams_it_takes(client, server, tmp_path):
@@ -215,8 +216,7 @@ def test_damage_is_told_however_many_streams_it_takes(client, server, tmp_path):
 
 
 def test_lines_under_way_are_bounded(client, server, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 500)
+    source, output = write(tmp_path, "a\n" * 500)
     ahead = []
 
     class Watcher(Listener):
@@ -228,24 +228,18 @@ def test_lines_under_way_are_bounded(client, server, tmp_path):
     assert max(ahead) <= 16
 
 
-def test_existing_output_is_not_replaced_unasked(client, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n")
+def test_existing_output_is_not_replaced_unasked_and_then_with_its_errors(client, tmp_path):
+    source, output = write(tmp_path, "!INTERNAL a\n")
     output.write_text("precious")
     with pytest.raises(JobError, match="--overwrite"):
         run(client, source, output)
     assert output.read_text() == "precious"
     assert left_behind(output) == {"out"}
     run(client, source, output, overwrite=True)
-    assert output.read_text() == "A\n"
-
-
-def test_overwriting_drops_the_errors_of_the_run_before(client, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("!INTERNAL a\n")
-    run(client, source, output)
+    assert left_behind(output) == {"out", "out.errors.jsonl"}
     source.write_text("a\n")
     run(client, source, output, overwrite=True)
+    assert output.read_text() == "A\n"
     assert left_behind(output) == {"out"}
 
 
@@ -263,35 +257,22 @@ def test_files_that_cannot_be_meant_are_refused(tmp_path, source, output):
         FileJob(tmp_path / source, tmp_path / output, DE_EN)
 
 
-def test_a_pipe_is_refused_before_anything_is_read_from_it(tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
+def test_a_pipe_and_a_folder_that_is_not_there_are_told_before_anything_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
     with pytest.raises(JobError, match="no plain file"):
-        FileJob(pipe, tmp_path / "out", DE_EN)
+        FileJob(tmp_path / "pipe", tmp_path / "out", DE_EN)
+    with pytest.raises(JobError, match=r"there is no folder .*/nowhere for .*/nowhere/out"):
+        FileJob(tmp_path / "in", tmp_path / "nowhere" / "out", DE_EN)
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", '{"job": {}', '{"job": {}, "checkpoint": {"miles": 3}}'])
 def test_damaged_progress_is_told(client, tmp_path, content):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n")
+    source, output = write(tmp_path, "a\n")
     (tmp_path / "out.progress.json").write_text(content)
     with pytest.raises(JobError, match=r"out\.progress\.json is damaged.*--restart"):
         run(client, source, output)
     run(client, source, output, restart=True)
     assert output.read_text() == "A\n"
-
-
-def test_a_folder_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(JobError, match=r"there is no folder .*/nowhere for .*/nowhere/out"):
-        FileJob(tmp_path / "in", tmp_path / "nowhere" / "out", DE_EN)
-
-
-def test_an_empty_file_is_no_gzip_file(client, tmp_path):
-    source, output = tmp_path / "in.gz", tmp_path / "out"
-    source.write_bytes(b"")
-    with pytest.raises(JobError, match=r"in\.gz has no byte: it is no gzip file"):
-        run(client, source, output)
-    assert left_behind(output) == set()
 
 
 @pytest.mark.parametrize(
@@ -311,8 +292,7 @@ def test_an_empty_file_is_no_gzip_file(client, tmp_path):
     ids=str,
 )
 def test_progress_that_can_not_be_true_is_told(client, server, tmp_path, checkpoint):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 100)
+    source, output = write(tmp_path, "a\n" * 100)
     server.servicer.disconnects.append(5)
     with pytest.raises(ConnectionError):
         run(client, source, output, window=1, patience_seconds=0)
@@ -339,8 +319,7 @@ def test_a_job_writes_through_no_link(client, tmp_path, suffix):
 
 
 def test_answers_of_two_models_end_a_job(client, server, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 40)
+    source, output = write(tmp_path, "a\n" * 40)
     server.servicer.mixes_versions = True
     with pytest.raises(JobError, match=r"answered from de-en/9, and de-en/1 has translated the lines so far"):
         run(client, source, output)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from google.rpc import code_pb2, status_pb2
-from tests.clients.jobs.running import PARTIAL, Listener, left_behind, run
+from tests.clients.jobs.running import PARTIAL, Listener, left_behind, numbered, run, write
 
 from dragoman import ModelNotFoundError
 from dragoman.jobs import JobError
@@ -24,8 +24,7 @@ from dragoman.jobs import journal as journal_module
 
 
 def test_a_full_disk_is_told_with_the_file_and_what_is_safe(client, tmp_path, monkeypatch):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("".join(f"zeile {number}\n" for number in range(300)))
+    source, output = write(tmp_path, numbered(300))
 
     class Narrow(Listener):
         saved = 0
@@ -92,8 +91,7 @@ def test_an_output_removed_before_it_has_its_name_is_missed(client, tmp_path, mo
 
 
 def test_two_processes_do_not_write_the_same_output(client, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 10)
+    source, output = write(tmp_path, "a\n" * 10)
 
     class Intruder(Listener):
         def on_start(self, **told):
@@ -124,8 +122,7 @@ def test_nobody_else_writes_an_output_that_is_being_compressed(client, tmp_path,
 
 
 def test_nobody_else_writes_an_output_that_is_being_removed(client, server, tmp_path, monkeypatch):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 10)
+    source, output = write(tmp_path, "a\n" * 10)
     refusals = []
     unlink = Path.unlink
 
@@ -146,8 +143,7 @@ def test_nobody_else_writes_an_output_that_is_being_removed(client, server, tmp_
 
 
 def test_who_waited_for_a_file_that_became_the_output_leaves_it_alone(client, tmp_path, monkeypatch):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 10)
+    source, output = write(tmp_path, "a\n" * 10)
     flock = fcntl.flock
 
     def finish_before(file, how):
@@ -250,8 +246,7 @@ def test_killed_process_loses_and_doubles_nothing(server, tmp_path, name):
 
 @pytest.mark.parametrize(("stop", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_job_that_is_stopped_tells_how_to_go_on(server, tmp_path, stop, status):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 2000)
+    source, output = write(tmp_path, "a\n" * 2000)
     server.servicer.delay_seconds = 0.002
     process = translate_file(server, source, output, stderr=subprocess.PIPE)
     while server.servicer.items < 100:
@@ -269,8 +264,7 @@ def test_a_job_that_is_stopped_tells_how_to_go_on(server, tmp_path, stop, status
 
 
 def test_ctrl_c_before_the_first_line_leaves_nothing_to_go_on_with(server, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n")
+    source, output = write(tmp_path, "a\n")
     server.servicer.delay_seconds = 3
     process = translate_file(server, source, output, stderr=subprocess.PIPE)
     while not server.servicer.configs:

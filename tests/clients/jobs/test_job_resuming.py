@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from google.rpc import code_pb2, status_pb2
-from tests.clients.jobs.running import DE_EN, PARTIAL, Listener, cut_short, left_behind, run
+from tests.clients.jobs.running import DE_EN, PARTIAL, Listener, cut_short, left_behind, numbered, run, write
 
 from dragoman import ModelNotFoundError, Settings, UnavailableError
 from dragoman.jobs import JobError
@@ -23,8 +23,7 @@ from dragoman.jobs import JobError
     ],
 )
 def test_another_job_does_not_go_on_with_this_ones_work(client, server, tmp_path, change, told):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 100)
+    source, output = write(tmp_path, "a\n" * 100)
     cut_short(client, server, source, output)
     changed = {"target": Settings(source="de", target="fr"), "beam": replace(DE_EN, beam_size=1)}
     settings = changed.get(change, DE_EN)
@@ -41,7 +40,7 @@ def test_another_job_does_not_go_on_with_this_ones_work(client, server, tmp_path
 @pytest.mark.parametrize("change", ["emptied", "rewritten", "longer"])
 def test_an_input_that_changes_ends_the_job_and_what_was_done_stays(client, server, tmp_path, change):
     source, output = tmp_path / "in", tmp_path / "out"
-    given = "".join(f"zeile {number}\n" for number in range(5000))
+    given = numbered(5000)
     source.write_text(given)
 
     class Changer(Listener):
@@ -71,8 +70,7 @@ def test_an_input_that_changes_ends_the_job_and_what_was_done_stays(client, serv
 
 
 def test_a_file_that_takes_the_inputs_name_meanwhile_is_not_read(client, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 1000)
+    source, output = write(tmp_path, "a\n" * 1000)
 
     class Replacer(Listener):
         def on_line(self, *, failed, position):
@@ -86,8 +84,7 @@ def test_a_file_that_takes_the_inputs_name_meanwhile_is_not_read(client, tmp_pat
 
 
 def test_a_job_that_did_nothing_is_no_job(client, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 10)
+    source, output = write(tmp_path, "a\n" * 10)
 
     class Killed(Listener):
         def on_start(self, **told):
@@ -105,8 +102,7 @@ def test_a_job_that_did_nothing_is_no_job(client, tmp_path):
 
 @pytest.mark.parametrize("fails", ["at once", "after a kill", "on a full disk"])
 def test_a_job_that_ends_before_its_first_line_leaves_nothing_behind(client, server, tmp_path, fails):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 10)
+    source, output = write(tmp_path, "a\n" * 10)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     class Failing(Listener):
@@ -131,8 +127,7 @@ def test_a_job_that_ends_before_its_first_line_leaves_nothing_behind(client, ser
 
 
 def test_a_job_that_went_on_and_did_nothing_more_keeps_what_it_has(client, server, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 100)
+    source, output = write(tmp_path, "a\n" * 100)
     server.servicer.disconnects.extend([40, 0])
     for _ in range(2):
         with pytest.raises(UnavailableError):
@@ -145,8 +140,7 @@ def test_a_job_that_went_on_and_did_nothing_more_keeps_what_it_has(client, serve
 
 
 def test_a_job_whose_partial_output_has_lost_its_end_does_not_go_on(client, server, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 100)
+    source, output = write(tmp_path, "a\n" * 100)
     cut_short(client, server, source, output)
     os.truncate(tmp_path / "out.partial", 7)
     with pytest.raises(JobError, match=r"out\.partial has lost its end; begin anew with --restart"):
@@ -155,8 +149,7 @@ def test_a_job_whose_partial_output_has_lost_its_end_does_not_go_on(client, serv
 
 
 def test_restart_drops_nothing_where_the_output_may_not_be_replaced(client, server, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 100)
+    source, output = write(tmp_path, "a\n" * 100)
     output.write_text("another\n")
     cut_short(client, server, source, output, overwrite=True)
     before = left_behind(output)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from google.protobuf import duration_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
-from tests.clients.jobs.running import DE_EN, Listener, cut_short, run
+from tests.clients.jobs.running import DE_EN, Listener, cut_short, numbered, run, write
 
 from dragoman import Client, UnavailableError
 from dragoman.arguments import MAX_STREAM_TEXT_BYTES
@@ -17,8 +17,7 @@ from dragoman.jobs import JobError
 
 @pytest.mark.parametrize("code", [code_pb2.CANCELLED, code_pb2.ABORTED])
 def test_a_stream_that_the_server_ends_is_tried_again(client, server, tmp_path, code):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\nb\n")
+    source, output = write(tmp_path, "a\nb\n")
     server.servicer.failures.append(status_pb2.Status(code=code))
     listener = Listener()
     run(client, source, output, listener=listener)
@@ -27,49 +26,22 @@ def test_a_stream_that_the_server_ends_is_tried_again(client, server, tmp_path, 
 
 
 def test_server_that_goes_away_is_waited_for(client, server, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("".join(f"zeile {number}\n" for number in range(300)))
+    source, output = write(tmp_path, numbered(300))
     server.servicer.disconnects.extend([100, 0, 50])
     listener = Listener()
     run(client, source, output, listener=listener, window=8)
-    assert output.read_text() == "".join(f"ZEILE {number}\n" for number in range(300))
+    assert output.read_text() == numbered(300, "ZEILE")
     assert listener.lines == 300
     assert listener.waits
 
 
 def test_server_that_is_started_again_is_found(client, server, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("".join(f"zeile {number}\n" for number in range(300)))
+    source, output = write(tmp_path, numbered(300))
     server.servicer.delay_seconds = 0.003
-    halfway = threading.Event()
-
-    class Waiter(Listener):
-        def on_line(self, **told):
-            super().on_line(**told)
-            if self.lines == 100:
-                halfway.set()
-
-    def restart():
-        halfway.wait()
-        server.stop()
-        time.sleep(0.3)
-        server.start()
-
-    restarter = threading.Thread(target=restart)
-    restarter.start()
-    run(client, source, output, listener=Waiter(), window=8)
+    restarter = threading.Thread(target=lambda: (server.stop(), time.sleep(0.3), server.start()))
+    run(client, source, output, listener=Listener(restarter.start), window=8)
     restarter.join()
-    assert output.read_text() == "".join(f"ZEILE {number}\n" for number in range(300))
-
-
-def test_server_that_stays_away_ends_the_job_which_then_goes_on(client, server, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 100)
-    cut_short(client, server, source, output)
-    listener = Listener()
-    run(client, source, output, listener=listener)
-    assert listener.resumed == 40
-    assert output.read_text() == "A\n" * 100
+    assert output.read_text() == numbered(300, "ZEILE")
 
 
 @pytest.mark.parametrize("model", [None, "de-en"])
@@ -93,8 +65,7 @@ def test_a_job_has_one_model_whatever_is_served_meanwhile(client, server, tmp_pa
 
 
 def test_a_server_that_is_started_again_without_the_jobs_model_does_not_go_on(client, server, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 100)
+    source, output = write(tmp_path, "a\n" * 100)
     server.servicer.disconnects.append(40)
 
     class Publisher(Listener):
@@ -115,8 +86,7 @@ def test_a_server_that_is_started_again_without_the_jobs_model_does_not_go_on(cl
 
 
 def test_a_job_of_before_its_model_was_noted_goes_on(client, server, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 100)
+    source, output = write(tmp_path, "a\n" * 100)
     cut_short(client, server, source, output)
     progress = tmp_path / "out.progress.json"
     entry = json.loads(progress.read_text())
@@ -128,8 +98,7 @@ def test_a_job_of_before_its_model_was_noted_goes_on(client, server, tmp_path):
 
 
 def test_overloaded_line_is_tried_again(client, server, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\nb\nc\n")
+    source, output = write(tmp_path, "a\nb\nc\n")
     delay = error_details_pb2.RetryInfo(retry_delay=duration_pb2.Duration(nanos=750_000_000))
     server.servicer.overloads["b"] = server.status("RESOURCE_EXHAUSTED", "queue is full", delay)
     listener = Listener()
@@ -140,8 +109,7 @@ def test_overloaded_line_is_tried_again(client, server, tmp_path):
 
 
 def test_silence_before_a_failure_costs_no_patience(client, server, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n")
+    source, output = write(tmp_path, "a\n")
     server.servicer.delay_seconds = 0.4
     server.servicer.disconnects.append(0)
     listener = Listener()

@@ -9,50 +9,21 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.clients.conftest import ScriptedServer
+from tests.clients.conftest import ScriptedServer, Servers
+from tests.clients.jobs import running
+from tests.clients.jobs.running import DE_EN, Listener
 
-from dragoman import Client, InvalidRequestError, ModelNotFoundError, Settings, UnavailableError
+from dragoman import Client, InvalidRequestError, ModelNotFoundError, UnavailableError
 from dragoman.cli import main
-from dragoman.errors import DragomanError
 from dragoman.jobs import FileJob, JobError
-
-DE_EN = Settings(source="de", target="en")
-Servers = list[ScriptedServer]
-
-
-class Listener:
-    """Notes what a job tells, and may act on a line."""
-
-    def __init__(self, *actions) -> None:
-        self.actions = list(actions)
-        self.resumed = None
-        self.lines = 0
-        self.errors: list[DragomanError] = []
-
-    def on_start(self, *, resumed, failed):
-        self.resumed = resumed
-
-    def on_line(self, *, failed, position):
-        self.lines += 1
-        if self.actions and self.lines % 40 == 0:
-            self.actions.pop(0)()
-
-    def on_save(self, *, lines):
-        pass
-
-    def on_wait(self, error, seconds):
-        self.errors.append(error)
 
 
 @pytest.fixture
-def servers() -> Iterator[Servers]:
-    started = [ScriptedServer() for _ in range(3)]
-    for each in started:
+def servers(servers: Servers) -> Servers:
+    for each in servers:
         # So that no stream is done with the file before the others begin.
         each.servicer.delay_seconds = 0.002
-    yield started
-    for each in started:
-        each.stop()
+    return servers
 
 
 @pytest.fixture
@@ -63,9 +34,8 @@ def client(servers: Servers) -> Iterator[Client]:
 
 def write(folder: Path, num_lines: int) -> tuple[Path, Path, bytes]:
     """A source, an output, and what must come to stand there."""
-    source = folder / "in.txt"
-    source.write_text("".join(f"zeile {number}\n" for number in range(num_lines)))
-    return source, folder / "out.txt", source.read_bytes().upper()
+    source, output = running.write(folder, running.numbered(num_lines), ending=".txt")
+    return source, output, source.read_bytes().upper()
 
 
 def run(source: Path, output: Path, client: Client, listener: Listener | None = None, **options) -> Listener:
@@ -166,10 +136,9 @@ def test_a_job_goes_on_with_any_number_of_streams(client: Client, servers: Serve
 
 def test_a_text_that_is_too_long_for_the_servers_fails_alone(tmp_path: Path) -> None:
     servers = [ScriptedServer(max_message_bytes=10_000) for _ in range(2)]
-    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
     lines = [f"zeile {number}" for number in range(60)]
     lines[20] = "x" * 20_000
-    source.write_text("".join(f"{line}\n" for line in lines))
+    source, output = running.write(tmp_path, "".join(f"{line}\n" for line in lines), ending=".txt")
     try:
         with Client([each.address for each in servers]) as client:
             run(source, output, client, streams=2)

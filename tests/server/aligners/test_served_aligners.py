@@ -6,6 +6,7 @@ import logging
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -16,7 +17,7 @@ from google.rpc import error_details_pb2
 from prometheus_client import CollectorRegistry
 from tests.server.access import ADA, shows
 from tests.server.calls import detail, failure
-from tests.server.conftest import RunningServer, StartServer
+from tests.server.conftest import CPU, RunningServer, StartServer
 from tests.server.test_tracing import Collector, start_traced
 from tests.server.text.test_align_texts import linked
 
@@ -24,7 +25,7 @@ from dragoman import AlignedTexts, AsyncClient, Client, ModelNotFoundError
 from dragoman.cli.align_texts import align_texts
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.aligners.aligner import Aligners
-from dragoman_server.config import EngineConfig, RequestLimits
+from dragoman_server.config import RequestLimits
 from dragoman_server.errors import ServerFileError
 from dragoman_server.metrics.translation import Metrics
 from dragoman_server.options import MissingExtraError
@@ -115,8 +116,7 @@ async def test_an_unknown_aligner_is_told_as_such(serving: RunningServer, start_
 
 
 async def test_lines_that_find_no_room_are_refused_at_once(start_server: StartServer, aligners: Path) -> None:
-    engine = EngineConfig(device="cpu", threads=1, max_queue=4)
-    running = await start_server(aligners=aligners, engine=engine)
+    running = await start_server(aligners=aligners, engine=replace(CPU, max_queue=4))
     many = request(("\n".join([LONG[0]] * 4), "\n".join([LONG[1]] * 4)))
     ended = await asyncio.gather(*(running.stub.AlignTexts(many) for _ in range(4)), return_exceptions=True)
     errors = [error for error in ended if isinstance(error, grpc.aio.AioRpcError)]

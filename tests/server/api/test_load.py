@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ import pytest
 from dragoman_bundle import Bundle
 from google.rpc import error_details_pb2
 from tests.server.calls import GERMAN, detail, failure, translate, violated_fields
-from tests.server.conftest import RunningServer, StartServer
+from tests.server.conftest import CPU, RunningServer, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.config import EngineConfig, RequestLimits
+from dragoman_server.config import RequestLimits
 from dragoman_server.engine import Priority, Sentence, SentenceResult
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.service import translating
@@ -67,7 +68,7 @@ async def test_a_text_of_too_many_tokens_is_refused_before_it_is_decoded(start_s
 
 
 async def test_a_long_interactive_request_is_bulk(start_server: StartServer, slow_models: Path) -> None:
-    engine = EngineConfig(device="cpu", threads=1, max_rows=16)
+    engine = replace(CPU, max_rows=16)
     limits = RequestLimits(max_interactive_tokens=100)
     running = await start_server(models=slow_models, engine=engine, limits=limits)
     long = running.stub.Translate(pb.TranslateRequest(texts=["x" * 500], **GERMAN))
@@ -83,7 +84,7 @@ async def test_a_long_interactive_request_is_bulk(start_server: StartServer, slo
 
 
 async def test_a_long_request_that_bulks_share_can_never_hold_is_told_so(start_server: StartServer) -> None:
-    engine = EngineConfig(device="cpu", threads=1, max_queue=40)
+    engine = replace(CPU, max_queue=40)
     running = await start_server(engine=engine, limits=RequestLimits(max_interactive_tokens=50))
     error = await failure(running.stub.Translate(pb.TranslateRequest(texts=["wort"] * 35, **GERMAN)))
     assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
@@ -93,7 +94,7 @@ async def test_a_long_request_that_bulks_share_can_never_hold_is_told_so(start_s
 
 
 async def test_a_full_queue_says_when_to_come_again(start_server: StartServer, slow_models: Path) -> None:
-    engine = EngineConfig(device="cpu", threads=1, max_queue=40, max_rows=16)
+    engine = replace(CPU, max_queue=40, max_rows=16)
     running = await start_server(models=slow_models, engine=engine, limits=RequestLimits(max_texts=100))
     request = pb.TranslateRequest(texts=["wort wort"] * 40, **GERMAN)
     first = asyncio.ensure_future(running.stub.Translate(request))
@@ -108,8 +109,7 @@ async def test_a_full_queue_says_when_to_come_again(start_server: StartServer, s
 async def test_what_a_full_queue_refuses_is_not_tokenized_before(
     start_server: StartServer, slow_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = EngineConfig(device="cpu", threads=1, max_queue=40, max_rows=16)
-    running = await start_server(models=slow_models, engine=engine)
+    running = await start_server(models=slow_models, engine=replace(CPU, max_queue=40, max_rows=16))
     request = pb.TranslateRequest(texts=["wort " * 10] * 40, **GERMAN)
     first = running.stub.Translate(request)
     await running.until("dragoman_queue_sentences")
@@ -128,8 +128,7 @@ async def test_what_a_full_queue_refuses_is_not_tokenized_before(
 async def test_calls_that_came_together_are_refused_once_one_of_them_fills_the_queue(
     start_server: StartServer, slow_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = EngineConfig(device="cpu", threads=1, max_queue=40, max_rows=16)
-    running = await start_server(models=slow_models, engine=engine)
+    running = await start_server(models=slow_models, engine=replace(CPU, max_queue=40, max_rows=16))
     prepared: list[str] = []
     prepare, begun, is_full = translating.prepare, threading.Event(), threading.Event()
 
@@ -172,7 +171,7 @@ async def test_nobody_waits_for_job_texts(start_server: StartServer, monkeypatch
 
     monkeypatch.setattr(translating, "prepare", held)
     # However long the jobs that all come at once seem to take.
-    running = await start_server(engine=EngineConfig(device="cpu", threads=1, max_queue_seconds=86_400))
+    running = await start_server(engine=replace(CPU, max_queue_seconds=86_400))
     job = pb.TranslateRequest(texts=["Ja."] * 100, priority=pb.PRIORITY_BULK, **GERMAN)
     # More than any pool of threads has.
     jobs = [asyncio.ensure_future(running.stub.Translate(job)) for _ in range(50)]
@@ -200,7 +199,7 @@ async def test_one_call_too_many_is_told_when_to_return(start_server: StartServe
 
 
 async def test_more_sentences_than_the_queue_ever_holds_are_refused(start_server: StartServer) -> None:
-    running = await start_server(engine=EngineConfig(device="cpu", threads=1, max_queue=5))
+    running = await start_server(engine=replace(CPU, max_queue=5))
     request = pb.TranslateRequest(texts=["Eins. Zwei. Drei."] * 2, **GERMAN)
     assert await violated_fields(running, request) == ["texts"]
     # Three quarters of the queue are bulk's.
@@ -212,7 +211,7 @@ async def test_more_sentences_than_the_queue_ever_holds_are_refused(start_server
 
 async def test_nothing_refused_is_read(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = record_prepared(monkeypatch)
-    running = await start_server(engine=EngineConfig(device="cpu", threads=1, max_queue=5))
+    running = await start_server(engine=replace(CPU, max_queue=5))
     request = pb.TranslateRequest(texts=["Eins. Zwei. Drei."] * 100, **GERMAN)
     assert await violated_fields(running, request) == ["texts"]
     assert len(prepared) == 2

@@ -119,8 +119,7 @@ async def test_what_is_of_a_pair_works_for_each(running: RunningServer) -> None:
 
 
 async def test_its_start_is_no_part_of_a_translation(running: RunningServer, many: Path) -> None:
-    options = pb.DecodingOptions(max_output_tokens=3)
-    answer = await translate(running, "de", "es", options=options)
+    answer = await translate(running, "de", "es", options=pb.DecodingOptions(max_output_tokens=3))
     (translation,) = answer.translations
     assert translation.target_tokens == 3
     assert "spa_Latn" not in translation.text

@@ -2,8 +2,9 @@
 
 import asyncio
 import weakref
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,12 +12,12 @@ from typing import Any, cast
 import grpc
 import pytest
 from google.rpc import code_pb2
-from tests.server.calls import failure
-from tests.server.conftest import RunningServer, StartServer
+from tests.server.calls import failure, held, item, until
+from tests.server.conftest import CPU, RunningServer, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.api.service import write_to
-from dragoman_server.config import EngineConfig, RequestLimits
+from dragoman_server.config import RequestLimits
 from dragoman_server.engine import QueueFullError, Sentence, SentenceResult
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.errors import IdleStreamError
@@ -30,8 +31,28 @@ CONFIG = pb.TranslateStreamRequest(
 )
 
 
-def item(id_: str, text: str) -> pb.TranslateStreamRequest:
-    return pb.TranslateStreamRequest(item=pb.TranslateStreamItem(id=id_, text=text))
+async def echo(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
+    return pb.TranslateStreamResponse(id=item.id)
+
+
+async def run_stream(
+    messages: AsyncIterator[Any],
+    write: Callable[[pb.TranslateStreamResponse], Awaitable[None]],
+    answer: Callable[[Any], Awaitable[pb.TranslateStreamResponse]] = echo,
+    *,
+    joins: bool = False,
+    max_items: int = 9,
+    max_idle_seconds: float = 9,
+) -> None:
+    """A stream without a server."""
+    limits = {"max_items": max_items, "max_idle_seconds": max_idle_seconds}
+    stream = TranslationStream(answer, write=write, joins=joins, **limits)
+    await stream.run(messages, asyncio.Event())
+
+
+async def ended(*messages: pb.TranslateStreamRequest) -> AsyncIterator[pb.TranslateStreamRequest]:
+    for message in messages:
+        yield message
 
 
 async def answers(running: RunningServer, *messages: object) -> dict[str, pb.TranslateStreamResponse]:
@@ -47,10 +68,6 @@ async def read_to_the_end(call: grpc.aio.StreamStreamCall, received: list[object
     except grpc.aio.AioRpcError as error:
         return error
     raise AssertionError("the stream ended without an error")
-
-
-async def refusal(running: RunningServer, *messages: object) -> grpc.aio.AioRpcError:
-    return await failure(answers(running, *messages))
 
 
 async def test_empty_items_are_not_prepared(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,6 +124,7 @@ async def test_no_message_holds_more_than_its_share_of_bytes(monkeypatch: pytest
     monkeypatch.setattr("dragoman_server.service.stream.MAX_MESSAGE_BYTES", 1_000)
     sizes = {"0": 300, "1": 300, "2": 300, "3": 5_000, "4": 10, "5": 10, "6": 980}
     has_last = asyncio.Event()
+    written: list[list[str]] = []
 
     async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
         if item.id == "6":
@@ -114,35 +132,23 @@ async def test_no_message_holds_more_than_its_share_of_bytes(monkeypatch: pytest
         await has_last.wait()
         return pb.TranslateStreamResponse(id=item.id, translation={"text": "x" * sizes[item.id]})
 
-    written: list[list[str]] = []
+    async def write(response: pb.TranslateStreamResponse) -> None:
+        written.append(sorted(each.id for each in response.results.results or [response]))
 
-    class Reader:
-        async def write(self, response: pb.TranslateStreamResponse) -> None:
-            written.append(sorted(each.id for each in response.results.results or [response]))
-
-    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
-        yield joined(*(item(number, "Ja.") for number in sizes))
-
-    stream = TranslationStream(answer, write=Reader().write, joins=True, max_items=9, max_idle_seconds=9)
-    await stream.run(messages(), asyncio.Event())
+    await run_stream(ended(joined(*(item(number, "Ja.") for number in sizes))), write, answer, joins=True)
     assert sorted(written) == [["0", "1", "2"], ["3"], ["4", "5"], ["6"]]
 
 
 async def test_items_of_one_message_let_other_calls_in_between() -> None:
     begun: list[str] = []
+    begun_in_a_turn: list[int] = []
 
     async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
         begun.append(item.id)
-        return pb.TranslateStreamResponse(id=item.id)
+        return await echo(item)
 
-    class Reader:
-        async def write(self, response: pb.TranslateStreamResponse) -> None:
-            pass
-
-    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
-        yield joined(*(item(str(number), "Ja.") for number in range(50)))
-
-    begun_in_a_turn: list[int] = []
+    async def write(response: pb.TranslateStreamResponse) -> None:
+        pass
 
     async def watch() -> None:
         while len(begun) < 50:
@@ -150,8 +156,8 @@ async def test_items_of_one_message_let_other_calls_in_between() -> None:
             await asyncio.sleep(0)
             begun_in_a_turn.append(len(begun) - before)
 
-    stream = TranslationStream(answer, write=Reader().write, joins=True, max_items=50, max_idle_seconds=9)
-    await asyncio.gather(stream.run(messages(), asyncio.Event()), watch())
+    messages = ended(joined(*(item(str(number), "Ja.") for number in range(50))))
+    await asyncio.gather(run_stream(messages, write, answer, joins=True, max_items=50), watch())
     assert max(begun_in_a_turn) == 1
 
 
@@ -159,19 +165,12 @@ async def test_a_caller_that_takes_joined_answers_slowly_is_not_idle(monkeypatch
     monkeypatch.setattr("dragoman_server.service.stream.MAX_MESSAGE_BYTES", 1)
     written: list[str] = []
 
-    async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
-        return pb.TranslateStreamResponse(id=item.id)
+    async def write(response: pb.TranslateStreamResponse) -> None:
+        await asyncio.sleep(0.15)
+        written.append(response.id)
 
-    class Slow:
-        async def write(self, response: pb.TranslateStreamResponse) -> None:
-            await asyncio.sleep(0.15)
-            written.append(response.id)
-
-    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
-        yield joined(*(item(str(number), "Ja.") for number in range(8)))
-
-    stream = TranslationStream(answer, write=Slow().write, joins=True, max_items=9, max_idle_seconds=0.5)
-    await stream.run(messages(), asyncio.Event())
+    messages = ended(joined(*(item(str(number), "Ja.") for number in range(8))))
+    await run_stream(messages, write, joins=True, max_idle_seconds=0.5)
     assert sorted(written) == [str(number) for number in range(8)]
 
 
@@ -185,41 +184,35 @@ async def test_a_bad_item_has_a_status_and_the_stream_goes_on(running: RunningSe
 
 
 @pytest.mark.parametrize(
-    ("messages", "code", "words"),
+    ("messages", "words"),
     [
-        ([], grpc.StatusCode.INVALID_ARGUMENT, "must be a config"),
-        ([item("1", "Ja.")], grpc.StatusCode.INVALID_ARGUMENT, "must be a config"),
-        ([CONFIG, CONFIG], grpc.StatusCode.INVALID_ARGUMENT, "must hold items"),
-        ([CONFIG, pb.TranslateStreamRequest()], grpc.StatusCode.INVALID_ARGUMENT, "must hold items"),
-        ([CONFIG, pb.TranslateStreamRequest(items={})], grpc.StatusCode.INVALID_ARGUMENT, "must hold items"),
+        ([], "must be a config"),
+        ([item("1", "Ja.")], "must be a config"),
+        ([CONFIG, CONFIG], "must hold items"),
+        ([CONFIG, pb.TranslateStreamRequest()], "must hold items"),
+        ([CONFIG, pb.TranslateStreamRequest(items={})], "must hold items"),
         (
             [CONFIG, pb.TranslateStreamRequest(items={"items": [{}] * 4097})],
-            grpc.StatusCode.INVALID_ARGUMENT,
             "items: holds 4097 items, and a message takes 4096",
         ),
-        (
-            [CONFIG, item("x" * 1025, "Ja.")],
-            grpc.StatusCode.INVALID_ARGUMENT,
-            "item.id: has 1025 characters, and an id takes 1024",
-        ),
+        ([CONFIG, item("x" * 1025, "Ja.")], "item.id: has 1025 characters, and an id takes 1024"),
         (
             [CONFIG, pb.TranslateStreamRequest(items={"items": [{}, {"id": "x" * 1025}]})],
-            grpc.StatusCode.INVALID_ARGUMENT,
             "items.items[1].id: has 1025 characters",
         ),
-        ([pb.TranslateStreamRequest(config={"model": "xx-yy"})], grpc.StatusCode.NOT_FOUND, "de-en/1"),
+        ([pb.TranslateStreamRequest(config={"model": "xx-yy"})], "de-en/1"),
         (
             [pb.TranslateStreamRequest(config={"model": "de-en", "options": {"beam_size": 99}})],
-            grpc.StatusCode.INVALID_ARGUMENT,
             "options.beam_size",
         ),
     ],
 )
 async def test_a_stream_that_is_no_stream_is_refused(
-    running: RunningServer, messages: list[object], code: grpc.StatusCode, words: str
+    running: RunningServer, messages: list[object], words: str
 ) -> None:
-    error = await refusal(running, *messages)
-    assert error.code() is code
+    error = await failure(answers(running, *messages))
+    is_unknown = words == "de-en/1"
+    assert error.code() is grpc.StatusCode["NOT_FOUND" if is_unknown else "INVALID_ARGUMENT"]
     assert words in error.details()
 
 
@@ -260,24 +253,17 @@ async def test_no_more_items_are_taken_than_fit(
 async def test_a_cancelled_stream_frees_the_engine(start_server: StartServer, slow_models: Path) -> None:
     running = await start_server(models=slow_models)
 
-    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
-        yield CONFIG
-        for number in range(20):
-            yield item(str(number), "wort " * 10)
-        await asyncio.Event().wait()
-
     def num_at_work() -> float:
         return sum(running.metric(f"dragoman_{where}_sentences") for where in ("running", "queue"))
 
-    call = running.stub.TranslateStream(messages())
-    async with asyncio.timeout(60):
-        # On a busy machine some end before the last have come.
-        while not (running.metric("dragoman_running_sentences") and num_at_work() > 1):
-            await asyncio.sleep(0.01)
-        call.cancel()
-        while num_at_work() or not running.metric("dragoman_sentences_total", outcome="cancelled"):
-            await asyncio.sleep(0.01)
-        await running.calls_are_counted()
+    call = running.stub.TranslateStream(
+        held(CONFIG, *(item(str(number), "wort " * 10) for number in range(20)))
+    )
+    # On a busy machine some end before the last have come.
+    await until(lambda: running.metric("dragoman_running_sentences") and num_at_work() > 1)
+    call.cancel()
+    await until(lambda: not num_at_work() and running.metric("dragoman_sentences_total", outcome="cancelled"))
+    await running.calls_are_counted()
     assert running.metric("dragoman_requests_total", outcome="CANCELLED") > 0
     assert running.metric("dragoman_requests_total") <= 20
 
@@ -288,45 +274,20 @@ async def test_a_caller_that_went_away_is_no_error_of_the_server(joins: bool) ->
         async def write(self, response: pb.TranslateStreamResponse) -> None:
             raise grpc.aio.InternalError("Failed grpc_call_start_batch: 8")
 
-    async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
-        return pb.TranslateStreamResponse(id=item.id)
-
-    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
-        for number in range(3):
-            yield item(str(number), "Ja.")
-
+    messages = ended(*(item(str(number), "Ja.") for number in range(3)))
     async with asyncio.timeout(10):
-        stream = TranslationStream(
-            answer, write=write_to(cast(Any, Gone())), joins=joins, max_items=1, max_idle_seconds=10
-        )
-        await stream.run(messages(), asyncio.Event())
+        await run_stream(messages, write_to(cast(Any, Gone())), joins=joins, max_items=1)
 
 
-async def test_a_stream_ends_with_the_server_and_read_items_are_answered(start_server: StartServer) -> None:
+@pytest.mark.parametrize("messages", [(), (CONFIG, item("1", "Ja."))], ids=["silent", "answered"])
+async def test_a_stream_ends_with_the_server_and_read_items_are_answered(
+    start_server: StartServer, messages: tuple[pb.TranslateStreamRequest, ...]
+) -> None:
     running = await start_server()
-
-    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
-        yield CONFIG
-        yield item("1", "Ja.")
-        await asyncio.Event().wait()
-
-    call = running.stub.TranslateStream(messages())
-    assert (await call.read()).translation.text == "Ja."
-    assert await running.server.drain()
-    error = await failure(call.read())
-    assert error.code() is grpc.StatusCode.UNAVAILABLE
-    assert "shutting down" in error.details()
-
-
-async def test_a_stream_that_says_nothing_does_not_hold_up_the_drain(start_server: StartServer) -> None:
-    running = await start_server()
-
-    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
-        await asyncio.Event().wait()
-        yield CONFIG
-
-    call = running.stub.TranslateStream(messages())
+    call = running.stub.TranslateStream(held(*messages))
     await running.until("grpc_server_started_total", grpc_method="TranslateStream")
+    if messages:
+        assert (await call.read()).translation.text == "Ja."
     assert await running.server.drain()
     assert await call.code() is grpc.StatusCode.UNAVAILABLE
     assert "shutting down" in await call.details()
@@ -334,16 +295,10 @@ async def test_a_stream_that_says_nothing_does_not_hold_up_the_drain(start_serve
 
 @pytest.mark.parametrize("num_messages", [0, 1, 3])
 async def test_an_idle_stream_is_ended(start_server: StartServer, num_messages: int) -> None:
-    limits = RequestLimits(max_stream_idle_seconds=0.3, max_calls=1)
-    running = await start_server(limits=limits)
-
-    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
-        for message in [CONFIG, item("1", "Ja."), item("2", "Nein.")][:num_messages]:
-            yield message
-        await asyncio.Event().wait()
-
+    running = await start_server(limits=RequestLimits(max_stream_idle_seconds=0.3, max_calls=1))
+    messages = [CONFIG, item("1", "Ja."), item("2", "Nein.")][:num_messages]
     received: list[object] = []
-    error = await read_to_the_end(running.stub.TranslateStream(messages()), received)
+    error = await read_to_the_end(running.stub.TranslateStream(held(*messages)), received)
     assert len(received) == max(0, num_messages - 1)
     assert error.code() is grpc.StatusCode.ABORTED
     assert "--max-stream-idle-seconds" in error.details()
@@ -352,50 +307,38 @@ async def test_an_idle_stream_is_ended(start_server: StartServer, num_messages: 
 
 
 async def test_a_stream_whose_answers_nobody_reads_is_idle() -> None:
-    async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
-        return pb.TranslateStreamResponse(id=item.id)
+    async def write(response: pb.TranslateStreamResponse) -> None:
+        await asyncio.Event().wait()
 
-    class Full:
-        async def write(self, response: pb.TranslateStreamResponse) -> None:
-            await asyncio.Event().wait()
-
-    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
-        for number in range(9):
-            yield item(str(number), "Ja.")
-
-    stream = TranslationStream(answer, write=Full().write, joins=False, max_items=2, max_idle_seconds=0.1)
+    messages = ended(*(item(str(number), "Ja.") for number in range(9)))
     async with asyncio.timeout(10):
         with pytest.raises(IdleStreamError):
-            await stream.run(messages(), asyncio.Event())
+            await run_stream(messages, write, max_items=2, max_idle_seconds=0.1)
 
 
 async def test_a_stream_is_not_idle_while_items_are_under_way_or_come() -> None:
-    async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
-        await asyncio.sleep(0.5)
-        return pb.TranslateStreamResponse(id=item.id)
-
     written: list[str] = []
 
-    class Reader:
-        async def write(self, response: pb.TranslateStreamResponse) -> None:
-            written.append(response.id)
+    async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
+        await asyncio.sleep(0.5)
+        return await echo(item)
+
+    async def write(response: pb.TranslateStreamResponse) -> None:
+        written.append(response.id)
 
     async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
         for number in range(4):
             await asyncio.sleep(0.12)
             yield item(str(number), "Ja.")
 
-    stream = TranslationStream(answer, write=Reader().write, joins=False, max_items=9, max_idle_seconds=0.4)
-    await stream.run(messages(), asyncio.Event())
+    await run_stream(messages(), write, answer, max_idle_seconds=0.4)
     assert sorted(written) == ["0", "1", "2", "3"]
 
 
 async def test_items_wait_for_room_in_the_queue(start_server: StartServer, slow_models: Path) -> None:
-    engine = EngineConfig(device="cpu", threads=1, max_queue=2, max_rows=4)
-    limits = RequestLimits(max_beam_size=4)
+    engine, limits = replace(CPU, max_queue=2, max_rows=4), RequestLimits(max_beam_size=4)
     running = await start_server(models=slow_models, engine=engine, limits=limits)
-    items = [item(str(number), "wort") for number in range(12)]
-    responses = await answers(running, CONFIG, *items)
+    responses = await answers(running, CONFIG, *(item(str(number), "wort") for number in range(12)))
     assert [response.error.message for response in responses.values()] == [""] * 12
     assert running.metric("dragoman_requests_total", outcome="RESOURCE_EXHAUSTED") == 0
 
@@ -425,20 +368,20 @@ async def test_an_item_that_was_refused_is_submitted_again_when_the_queue_moves(
 
 
 async def test_small_items_do_not_pass_over_a_large_one(start_server: StartServer, slow_models: Path) -> None:
-    engine = EngineConfig(device="cpu", threads=1, max_queue=4, max_rows=4)
-    running = await start_server(
-        models=slow_models, engine=engine, limits=RequestLimits(max_beam_size=4, max_stream_items=30)
+    engine, limits = (
+        replace(CPU, max_queue=4, max_rows=4),
+        RequestLimits(max_beam_size=4, max_stream_items=30),
     )
-    many = [item(str(number), "wort") for number in range(60)]
+    running = await start_server(models=slow_models, engine=engine, limits=limits)
     received: list[str] = []
 
     async def read_many() -> None:
+        many = [item(str(number), "wort") for number in range(60)]
         async for response in running.stub.TranslateStream(iter([CONFIG, *many])):
             received.append(response.id)
 
     reading = asyncio.create_task(read_many())
-    while len(received) < 3:
-        await asyncio.sleep(0.01)
+    await until(lambda: len(received) >= 3)
     # As many sentences as bulk's share of the queue holds: with one other waiting they don't fit.
     responses = await answers(running, CONFIG, item("large", "Eins. Zwei. Drei."))
     assert responses["large"].translation.text == "Eins. Zwei. Drei."
@@ -448,8 +391,8 @@ async def test_small_items_do_not_pass_over_a_large_one(start_server: StartServe
 
 
 async def test_the_wait_for_room_is_told(start_server: StartServer, slow_models: Path) -> None:
-    engine = EngineConfig(device="cpu", threads=1, max_queue=1, max_rows=1)
-    running = await start_server(models=slow_models, engine=engine, limits=RequestLimits(max_beam_size=1))
+    engine, limits = replace(CPU, max_queue=1, max_rows=1), RequestLimits(max_beam_size=1)
+    running = await start_server(models=slow_models, engine=engine, limits=limits)
     config = pb.TranslateStreamRequest(config={"model": "de-en", "options": {"beam_size": 1}})
     found = await answers(running, config, *[item(str(number), "wort") for number in range(12)])
     timings = [answer.translation.timings for answer in found.values()]
@@ -457,20 +400,17 @@ async def test_the_wait_for_room_is_told(start_server: StartServer, slow_models:
     # They are decoded one by one and one is in the queue: the last has waited, outside, while others were.
     decoded = sorted(timing.decode.ToNanoseconds() / 1e9 for timing in timings)
     assert max(waits) >= sum(decoded[:9])
-    assert running.metric("dragoman_queue_seconds_sum", priority="bulk") == pytest.approx(
-        sum(waits), rel=1e-3
-    )
+    told = running.metric("dragoman_queue_seconds_sum", priority="bulk")
+    assert told == pytest.approx(sum(waits), rel=1e-3)
 
 
 async def test_an_item_waits_until_its_deadline(start_server: StartServer, slow_models: Path) -> None:
-    engine = EngineConfig(device="cpu", threads=1, max_queue=40, max_rows=4)
-    limits = RequestLimits(max_beam_size=4)
+    engine, limits = replace(CPU, max_queue=40, max_rows=4), RequestLimits(max_beam_size=4)
     running = await start_server(models=slow_models, engine=engine, limits=limits)
     full = running.stub.Translate(pb.TranslateRequest(texts=["wort " * 10] * 40, model="de-en"))
     await running.until("dragoman_queue_sentences", 38)
     crowd = [item(str(number), "wort. " * 20) for number in range(3)]
-    call = running.stub.TranslateStream(iter([CONFIG, *crowd]), timeout=1)
-    error = await read_to_the_end(call, [])
+    error = await read_to_the_end(running.stub.TranslateStream(iter([CONFIG, *crowd]), timeout=1), [])
     assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     full.cancel()
     await running.until("dragoman_requests_total", 3, outcome="DEADLINE_EXCEEDED")
@@ -486,12 +426,8 @@ class Item:
 async def test_an_item_is_not_kept_while_its_answer_waits_for_its_reader() -> None:
     kept: list[weakref.ref[Item]] = []
 
-    class NeverReads:
-        async def write(self, response: pb.TranslateStreamResponse) -> None:
-            await asyncio.Event().wait()
-
-    async def answer(item: Item) -> pb.TranslateStreamResponse:
-        return pb.TranslateStreamResponse(id=item.id)
+    async def write(response: pb.TranslateStreamResponse) -> None:
+        await asyncio.Event().wait()
 
     async def messages() -> AsyncIterator[Any]:
         for _ in range(3):
@@ -504,11 +440,8 @@ async def test_an_item_is_not_kept_while_its_answer_waits_for_its_reader() -> No
         # The stream stays open.
         await asyncio.Event().wait()
 
-    stream = TranslationStream(
-        cast(Any, answer), write=NeverReads().write, joins=False, max_items=9, max_idle_seconds=9
-    )
     async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(stream.run(messages(), asyncio.Event()))
+        running = tasks.create_task(run_stream(messages(), write))
         while len(kept) < 3 or any(item() for item in kept):
             await asyncio.sleep(0.01)
         running.cancel()
@@ -520,10 +453,8 @@ async def test_a_stream_ends_within_a_message_too(start_server: StartServer, slo
     call = running.stub.TranslateStream(iter([CONFIG, joined(*items)]))
     received: list[object] = []
     reading = asyncio.create_task(read_to_the_end(call, received))
-    while not received:
-        await asyncio.sleep(0.01)
+    await until(lambda: received)
     assert await running.server.drain()
-    error = await reading
-    assert error.code() is grpc.StatusCode.UNAVAILABLE
+    assert (await reading).code() is grpc.StatusCode.UNAVAILABLE
     # What was begun is answered, and the others are for the next server.
     assert 1 < len(received) < 9

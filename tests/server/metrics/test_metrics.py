@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.request import urlopen
@@ -13,11 +14,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 from tests.server.calls import GERMAN
-from tests.server.conftest import RunningServer, StartServer
+from tests.server.conftest import CPU, RunningServer, StartServer
 from tests.server.copying_bundle import write_bundle
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.config import EngineConfig
 from dragoman_server.metrics.process import ProcessMetrics
 from dragoman_server.metrics.quality import WARNING_KINDS
 from dragoman_server.text.translated import WarningKind
@@ -106,8 +106,7 @@ async def test_how_sure_the_model_was_and_how_long_its_answers_are_is_told(runni
 
 
 async def test_who_waits_is_told_by_how_long(start_server: StartServer, slow_models: Path) -> None:
-    engine = EngineConfig(device="cpu", threads=1, max_rows=16)
-    running = await start_server(models=slow_models, engine=engine)
+    running = await start_server(models=slow_models, engine=replace(CPU, max_rows=16))
     assert running.metric("dragoman_engine_rows", **MODEL) == 16
     call = running.stub.Translate(pb.TranslateRequest(texts=["wort " * 10] * 40, **GERMAN))
     await running.until("dragoman_queue_older_sentences", priority="interactive", seconds="0.1")
@@ -116,7 +115,7 @@ async def test_who_waits_is_told_by_how_long(start_server: StartServer, slow_mod
 
 
 async def test_the_limit_of_the_queue_is_told_beside_who_waits(start_server: StartServer) -> None:
-    running = await start_server(engine=EngineConfig(device="cpu", threads=1, max_queue=7))
+    running = await start_server(engine=replace(CPU, max_queue=7))
     for priority, limit in (("interactive", 7), ("bulk", 5)):
         assert running.metric("dragoman_queue_limit_sentences", priority=priority, **MODEL) == limit
 
@@ -209,7 +208,7 @@ registry.register(ProcessMetrics(lambda: map(int, sys.argv[1:]), 2))
 print(registry.get_sample_value({MEMORY!r}), flush=True)
 input()
 """
-CPU = "process_cpu_seconds_total"
+CPU_SECONDS = "process_cpu_seconds_total"
 
 
 @pytest.fixture
@@ -233,7 +232,7 @@ def test_what_other_processes_use_is_added(busy: subprocess.Popen[bytes]) -> Non
         assert value is not None
         return value
 
-    assert 0.4 < read(together, CPU) - read(alone, CPU) < 2
+    assert 0.4 < read(together, CPU_SECONDS) - read(alone, CPU_SECONDS) < 2
     assert read(together, MEMORY) > read(alone, MEMORY) + 2**20
     threads = "dragoman_threads"
     assert read(together, threads) == read(alone, threads) + 1
@@ -246,7 +245,7 @@ def test_what_other_processes_use_is_added(busy: subprocess.Popen[bytes]) -> Non
     # Once it has ended, its memory is free, and what it used was used: a counter never falls.
     busy.communicate(b"\n")
     pids.clear()
-    assert read(together, CPU) - read(alone, CPU) > 0.4
+    assert read(together, CPU_SECONDS) - read(alone, CPU_SECONDS) > 0.4
     assert abs(read(together, MEMORY) - read(alone, MEMORY)) < 2**20
 
 

@@ -1,6 +1,7 @@
 """Engines of real models: what the configuration makes of them, and what they answer."""
 
 import gc
+from dataclasses import replace
 from pathlib import Path
 
 import onnxruntime
@@ -8,7 +9,7 @@ import pytest
 import sacrebleu
 from dragoman_bundle import Bundle, open_bundle
 from tests.conftest import WORDS
-from tests.server.conftest import StartServer
+from tests.server.conftest import CPU, StartServer
 from tests.shipped import shipped_bundle
 
 from dragoman.v1 import translation_pb2 as pb
@@ -76,8 +77,7 @@ def test_a_large_vocabulary_has_fewer_rows_decoded_at_a_time() -> None:
 async def test_it_translates_and_aligns(
     start_server: StartServer, toy_models: Path, toy_folder: Path, precision: str
 ) -> None:
-    engine = EngineConfig(device="cpu", threads=1, precision=precision)
-    running = await start_server(models=toy_models, engine=engine)
+    running = await start_server(models=toy_models, engine=replace(CPU, precision=precision))
     sources = (toy_folder / "test.de").read_text().splitlines()
     # All in one text, of which the white space stays.
     text = "\n ".join(sources)
@@ -105,9 +105,7 @@ async def test_it_translates_and_aligns(
 async def test_one_by_one_together_and_streamed_are_the_same(
     start_server: StartServer, toy_models: Path, toy_folder: Path, precision: str
 ) -> None:
-    running = await start_server(
-        models=toy_models, engine=EngineConfig(device="cpu", threads=1, precision=precision)
-    )
+    running = await start_server(models=toy_models, engine=replace(CPU, precision=precision))
     lines = (toy_folder / "test.de").read_text().splitlines()
     languages = {"source_language": "de", "target_language": "en"}
     together = await running.stub.Translate(pb.TranslateRequest(texts=lines, **languages))

@@ -14,7 +14,7 @@ from dragoman_bundle import Bundle
 from dragoman_bundle.tags import FORMAL, INFORMAL
 from google.rpc import error_details_pb2
 from tests.server.calls import detail, failure
-from tests.server.conftest import RunningServer, StartServer
+from tests.server.conftest import CPU, RunningServer, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.models.test_reload import NOT_SERVING, SERVING, health
 
@@ -283,7 +283,7 @@ async def test_what_shows_at_a_look_is_refused_at_the_start(start_server: StartS
     listed = (await running.stub.ListModels(pb.ListModelsRequest())).models
     assert [model.name for model in listed] == ["d", "e", "f"]
     for config in ({"precision": "fp16"}, {"max_source_tokens": 63}):
-        engine = EngineConfig(device="cpu", threads=1, **config)
+        engine = replace(CPU, **config)
         with pytest.raises(RepositoryError, match=r"fp16|63"):
             await start_server(models=folder, max_loaded_models=1, engine=engine)
 

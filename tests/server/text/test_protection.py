@@ -100,8 +100,7 @@ async def test_nonsense_is_told(start_server: StartServer, fields: dict[str, obj
 
 
 async def test_a_pattern_that_takes_others_forever_is_quick(running: RunningServer) -> None:
-    protection = pb.Protection(patterns=["(a+)+$"])
-    (found,) = await translate(running, "a" * 400 + "!", protection=protection)
+    (found,) = await translate(running, "a" * 400 + "!", protection=pb.Protection(patterns=["(a+)+$"]))
     assert found.text
 
 

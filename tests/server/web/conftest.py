@@ -12,8 +12,9 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+from tests.server.conftest import CPU
 
-from dragoman_server.config import EngineConfig, ServerConfig
+from dragoman_server.config import ServerConfig
 from dragoman_server.server import Server
 
 MODELS = Path(__file__).parents[3] / "models"
@@ -94,6 +95,5 @@ def serving(**config: Any) -> Iterator[Web]:
 
 @pytest.fixture(scope="module")
 def web(glossaries: Path) -> Iterator[Web]:
-    engine = EngineConfig(device="cpu", threads=1)
-    with serving(models=MODELS, glossaries=glossaries, engine=engine) as web:
+    with serving(models=MODELS, glossaries=glossaries, engine=CPU) as web:
         yield web

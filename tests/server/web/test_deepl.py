@@ -8,10 +8,9 @@ from urllib.parse import urlencode
 import deepl
 import pytest
 from dragoman_bundle.tags import FORMAL, INFORMAL
+from tests.server.conftest import CPU
 from tests.server.copying_bundle import write_bundle
 from tests.server.web.conftest import Web, ask, serving
-
-from dragoman_server.config import EngineConfig
 
 DOG = "Der Hund schläft im Garten."
 
@@ -75,7 +74,7 @@ def polite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     """A server whose model copies, tags too."""
     models = tmp_path_factory.mktemp("polite")
     write_bundle(models, tags=(FORMAL, INFORMAL))
-    with serving(models=models, engine=EngineConfig(device="cpu", threads=1)) as web:
+    with serving(models=models, engine=CPU) as web:
         yield web
 
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 from babel import Locale
+from tests.server.conftest import CPU
 from tests.server.web.conftest import MODELS, Web, serving
 
-from dragoman_server.config import EngineConfig
 from dragoman_server.detection import FOREIGN_MARGIN, LanguageDetector, choose, load_identifier
 from dragoman_server.errors import UnsupportedError
 
@@ -65,8 +65,7 @@ async def test_sentences_are_told_apart_and_long_texts_cost_no_more() -> None:
 @pytest.mark.parametrize("target", ["de", "en"])
 def test_a_short_text_is_translated(web: Web, text: str, target: str) -> None:
     """By every door with an API of its own for that: never refused, nor left as it is without a word."""
-    asked = {"q": text, "source": "auto", "target": target}
-    answer = web.post("/translate", asked)
+    answer = web.post("/translate", {"q": text, "source": "auto", "target": target})
     assert answer.status == 200
     detected = answer.json["detectedLanguage"]
     assert detected["language"] == {"de": "en", "en": "de"}[target]
@@ -85,9 +84,8 @@ def test_what_is_surely_in_the_target_language_stays(web: Web) -> None:
 
 def test_a_server_that_is_ready_has_loaded_what_detects() -> None:
     """Loaded by the first text, it would take some hundred times as long as for the next."""
-    engine = EngineConfig(device="cpu", threads=1)
     load_identifier.cache_clear()
-    with serving(models=MODELS, engine=engine, max_loaded_models=1) as web:
+    with serving(models=MODELS, engine=CPU, max_loaded_models=1) as web:
         assert web.get("/readyz").status == 200
 
         def seconds() -> float:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.server.conftest import ADA
+from tests.server.conftest import ADA, CPU
 from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.web.browsing import Page, fresh_page, open_browser
 from tests.server.web.conftest import MODELS, Web, serving
 
-from dragoman_server.config import EngineConfig, RequestLimits
+from dragoman_server.config import RequestLimits
 from dragoman_server.web.apis.page import FILES
 
 DOG = "Der Hund schläft im Garten."
@@ -27,7 +27,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, glossaries: Path) -> Iterator[
     (models / "de-en").symlink_to(MODELS / "de-en")
     write_bundle(models, manifest=replace(MANIFEST, name="en-fr", source_language="en", target_language="fr"))
     limits = RequestLimits(max_text_characters=400, max_http_body_bytes=200_000)
-    engine = EngineConfig(device="cpu", threads=1, max_queue=20)
+    engine = replace(CPU, max_queue=20)
     with serving(models=models, glossaries=glossaries, engine=engine, limits=limits) as web:
         yield web
 
@@ -323,8 +323,7 @@ def test_a_number_is_no_end_of_a_sentence(page: Page) -> None:
 def test_a_wrong_token_is_told_as_such(page: Page, tokens: Path) -> None:
     from selenium.webdriver.common.keys import Keys
 
-    engine = EngineConfig(device="cpu", threads=1)
-    with serving(models=MODELS, tokens=tokens, engine=engine) as web:
+    with serving(models=MODELS, tokens=tokens, engine=CPU) as web:
         page = Page(page.browser, web.url)
         page.browser.get(web.url)
         page.wait(lambda: "asks for a token" in page.text("#problem"))

@@ -9,11 +9,11 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from tests.server.conftest import CPU
 from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.web.browsing import Page, fresh_page, open_browser
 from tests.server.web.conftest import MODELS, Web, serving
 
-from dragoman_server.config import EngineConfig
 from dragoman_server.web.apis import page as served
 
 STATIC = Path(served.__file__).with_name("static")
@@ -55,8 +55,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, glossaries: Path) -> Iterator[
             MANIFEST, name=f"{source}-{target}", source_language=source, target_language=target
         )
         write_bundle(models, manifest=manifest)
-    engine = EngineConfig(device="cpu", threads=1)
-    with serving(models=models, glossaries=glossaries, engine=engine) as web:
+    with serving(models=models, glossaries=glossaries, engine=CPU) as web:
         yield web
 
 
