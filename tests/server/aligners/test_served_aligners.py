@@ -47,7 +47,7 @@ async def serving(start_server: StartServer, aligners: Path) -> RunningServer:
     return await start_server(aligners=aligners, limits=limits)
 
 
-async def test_words_are_linked_in_the_callers_own_offsets(serving: RunningServer) -> None:
+async def test_words_are_linked_in_the_callers_own_offsets_line_by_line(serving: RunningServer) -> None:
     pairs = [("der hund", "the dog"), ("  der\tHu\u00adnd sieht", "dog the sees ")]
     response = await serving.stub.AlignTexts(request(*pairs))
     assert linked(pairs[0], response.pairs[0]) == [("der", "the"), ("hund", "dog")]
@@ -61,9 +61,6 @@ async def test_words_are_linked_in_the_callers_own_offsets(serving: RunningServe
     assert serving.metric("dragoman_request_seconds_count", priority="interactive", **SMALL) == 1
     assert serving.metric("dragoman_aligned_pairs_total", **SMALL) == 2
     assert serving.metric("dragoman_aligned_pairs_total") == 2
-
-
-async def test_as_many_lines_are_linked_line_by_line(serving: RunningServer) -> None:
     pair = ("der hund\n\nder vogel", "the dog\r\nthe bird\n")
     aligned = (await serving.stub.AlignTexts(request(pair))).pairs[0]
     assert linked(pair, aligned) == [("der", "the"), ("hund", "dog"), ("der", "the"), ("vogel", "bird")]
@@ -83,26 +80,19 @@ async def test_what_shares_a_call_changes_nothing(serving: RunningServer, aligne
     ]
 
 
-@pytest.mark.parametrize(
-    ("message", "field", "said"),
-    [
+async def test_what_is_wrong_is_told_by_field(serving: RunningServer) -> None:
+    for message, field, said in (
         (request(("hund", "dog"), model="de-en"), "model", "is 'de-en' beside an aligner"),
         (request(*[("hund", "dog")] * 21), "pairs", "holds 21 pairs, and a call takes 20"),
         (request(("hund", "x" * 501)), "pairs[0].target", "has 501 characters"),
         (request(("a", "a"), ("hund " * 9, "dog")), "pairs[1].source", "have 9 words, and at most 8"),
         (request(("the dog sees", "der hund sieht")), "pairs", "they belong the other way round"),
         (request(("a", "a"), priority=9), "priority", "is 9, which is not known"),
-    ],
-    ids=["model", "pairs", "characters", "words", "swapped", "priority"],
-)
-async def test_what_is_wrong_is_told_by_field(
-    serving: RunningServer, message: pb.AlignTextsRequest, field: str, said: str
-) -> None:
-    error = await failure(serving.stub.AlignTexts(message))
-    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
-    (violation,) = detail(error, error_details_pb2.BadRequest()).field_violations
-    assert violation.field == field
-    assert said in violation.description
+    ):
+        error = await failure(serving.stub.AlignTexts(message))
+        assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+        (violation,) = detail(error, error_details_pb2.BadRequest()).field_violations
+        assert (violation.field, said in violation.description) == (field, True), violation
 
 
 async def test_an_unknown_aligner_is_told_as_such(serving: RunningServer, start_server: StartServer) -> None:

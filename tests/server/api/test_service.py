@@ -50,6 +50,8 @@ async def test_alignments_are_offsets_into_the_whole_texts(running: RunningServe
     # The model's word for a character it does not know, at its place.
     assert links[3][0] == "Ä😀ß"
     assert all(link.weight == pytest.approx(1.0) for link in translation.hypotheses[0].alignments)
+    # They come only where asked for.
+    assert not (await translate(running, text))[0].hypotheses[0].alignments
 
 
 async def test_attention_of_the_input_is_a_step_late(start_server: StartServer, tmp_path: Path) -> None:
@@ -69,20 +71,16 @@ async def test_attention_of_the_input_is_a_step_late(start_server: StartServer, 
     assert links["Das", "Das"] > links["!", "Das"] == pytest.approx(1 - links["Das", "Das"])
 
 
-async def test_alignments_come_only_where_asked_for(running: RunningServer) -> None:
-    (translation,) = await translate(running, "Das Haus.")
-    assert not translation.hypotheses[0].alignments
-
-
-async def test_the_limit_of_output_tokens_ends_a_sentence(running: RunningServer) -> None:
+async def test_tokens_are_limited_prefixes_begin_and_lines_are_units_where_asked(
+    running: RunningServer,
+) -> None:
     (translation,) = await translate(running, "Ja. Guten Morgen.", options={"max_output_tokens": 5})
     assert translation.text == "Ja. Gute"
     assert translation.hypotheses[0].finish_reason == pb.FINISH_REASON_LENGTH
-
-
-async def test_a_target_prefix_begins_the_first_sentence(running: RunningServer) -> None:
     (translation,) = await translate(running, "Ja. Nein.", options={"target_prefix": "No"})
     assert translation.text == "No. Nein."
+    (translation,) = await translate(running, "Eins. Zwei.\nDrei.", segmentation=pb.SEGMENTATION_LINE)
+    assert (translation.sentences, translation.text) == (2, "Eins. Zwei.\nDrei.")
 
 
 async def test_what_shows_nothing_is_not_translated_and_counts_in_offsets(running: RunningServer) -> None:
@@ -93,13 +91,8 @@ async def test_what_shows_nothing_is_not_translated_and_counts_in_offsets(runnin
         text[link.source_start : link.source_end]: translation.text[link.target_start : link.target_end]
         for link in translation.hypotheses[0].alignments
     }
-    assert words.items() >= {"Gu\u00adten": "Guten", "Morgen": "Morgen", "Scho\u0308n": "Schön"}.items()
-
-
-async def test_lines_are_units_where_asked(running: RunningServer) -> None:
-    (translation,) = await translate(running, "Eins. Zwei.\nDrei.", segmentation=pb.SEGMENTATION_LINE)
-    assert translation.sentences == 2
-    assert translation.text == "Eins. Zwei.\nDrei."
+    expected = {"Gu\u00adten": "Guten", "Morgen": "Morgen", "Scho\u0308n": "Schön"}
+    assert words.items() >= expected.items()
 
 
 async def test_what_holds_no_letter_is_its_own_translation(running: RunningServer) -> None:
@@ -112,27 +105,26 @@ async def test_what_holds_no_letter_is_its_own_translation(running: RunningServe
     assert not any(item.hypotheses for item in response.translations)
 
 
-@pytest.mark.parametrize("text", ["1. Ja.\n---\n2. Nein.", "- Ja.\n  * \n  •\tNein.", "- 1. Ja.\n- 2. Nein."])
-async def test_what_is_no_sentence_stays_around_sentences(running: RunningServer, text: str) -> None:
-    (translation,) = await translate(running, text, options={"target_prefix": "No"}, return_alignments=True)
-    assert translation.text == text.replace("Ja", "No")
-    assert translation.sentences == 2
-    link = translation.hypotheses[0].alignments[-2]
-    assert text[link.source_start : link.source_end] == "Nein"
-    assert translation.text[link.target_start : link.target_end] == "Nein"
+async def test_what_is_no_sentence_stays_around_sentences(running: RunningServer) -> None:
+    for text in ("1. Ja.\n---\n2. Nein.", "- Ja.\n  * \n  •\tNein.", "- 1. Ja.\n- 2. Nein."):
+        (found,) = await translate(running, text, options={"target_prefix": "No"}, return_alignments=True)
+        assert (found.text, found.sentences) == (text.replace("Ja", "No"), 2)
+        link = found.hypotheses[0].alignments[-2]
+        assert text[link.source_start : link.source_end] == "Nein"
+        assert found.text[link.target_start : link.target_end] == "Nein"
 
 
-async def test_a_long_sentence_is_split_by_default(running: RunningServer) -> None:
+async def test_a_long_sentence_is_split_by_default_and_refused_where_asked(running: RunningServer) -> None:
     text = "Es war spät, der Laden war geschlossen, und wir gingen nach Hause, denn es war kalt."
-    (translation,) = await translate(running, text, return_alignments=True)
-    assert translation.text == text
-    assert translation.split
-    assert not translation.truncated
-    assert translation.sentences == 2
+    (found,) = await translate(running, text, return_alignments=True)
+    assert (found.text, found.sentences, found.split, found.truncated) == (text, 2, True, False)
     assert all(
         (link.source_start, link.source_end) == (link.target_start, link.target_end)
-        for link in translation.hypotheses[0].alignments
+        for link in found.hypotheses[0].alignments
     )
+    options = pb.DecodingOptions(length_policy=pb.LENGTH_POLICY_REJECT)
+    request = pb.TranslateRequest(texts=["Kurz.", "wort " * 20], options=options, **GERMAN)
+    assert await violated_fields(running, request) == ["texts[1]"]
 
 
 async def test_a_long_sentence_is_truncated_where_asked(running: RunningServer) -> None:
@@ -149,36 +141,17 @@ async def test_a_long_sentence_is_truncated_where_asked(running: RunningServer) 
     assert (link.source_start, link.source_end, link.target_end) == (60, 64, 62)
 
 
-async def test_a_long_sentence_is_refused_where_asked(running: RunningServer) -> None:
-    options = pb.DecodingOptions(length_policy=pb.LENGTH_POLICY_REJECT)
-    request = pb.TranslateRequest(texts=["Kurz.", "wort " * 20], options=options, **GERMAN)
-    assert await violated_fields(running, request) == ["texts[1]"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "\x00",
-        "a\x00b\x01\x02\x7f",
-        "\ufeff\u200b\u200f",
-        "\u202eabc\u202c",
-        "😀👩‍👩‍👧🏽 🇩🇪",
-        "مرحبا بالعالم",
-        "こんにちは世界",
-        "ሰላም ᚠᚢᚦ 𓀀",
-        "e\u0301\u0301\u0301" * 30,
-        "\u0301",
-        "\ufffd\uffff\U0010ffff",
-        "ﷺ",
-        "x" * 500,
-    ],
-)
-async def test_odd_characters_have_an_answer(running: RunningServer, text: str) -> None:
-    odd, neighbour = await translate(running, text, "Ja.", return_alignments=True)
-    assert neighbour.text == "Ja."
-    for link in odd.hypotheses[0].alignments if odd.hypotheses else []:
-        assert link.source_start < link.source_end <= len(text)
-        assert link.target_start < link.target_end <= len(odd.text)
+async def test_odd_characters_have_an_answer(running: RunningServer) -> None:
+    for text in (
+        *("\x00", "a\x00b\x01\x02\x7f", "\ufeff\u200b\u200f", "\u202eabc\u202c", "😀👩‍👩‍👧🏽 🇩🇪"),
+        *("مرحبا بالعالم", "こんにちは世界", "ሰላም ᚠᚢᚦ 𓀀", "e\u0301\u0301\u0301" * 30, "\u0301"),
+        *("\ufffd\uffff\U0010ffff", "ﷺ", "x" * 500),
+    ):
+        odd, neighbour = await translate(running, text, "Ja.", return_alignments=True)
+        assert neighbour.text == "Ja."
+        for link in odd.hypotheses[0].alignments if odd.hypotheses else []:
+            assert link.source_start < link.source_end <= len(text), text
+            assert link.target_start < link.target_end <= len(odd.text), text
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=80))

@@ -183,37 +183,26 @@ async def test_a_bad_item_has_a_status_and_the_stream_goes_on(running: RunningSe
     assert responses["3"].WhichOneof("result") == "translation"
 
 
-@pytest.mark.parametrize(
-    ("messages", "words"),
-    [
+async def test_a_stream_that_is_no_stream_is_refused(running: RunningServer) -> None:
+    def items(*values: dict[str, str]) -> pb.TranslateStreamRequest:
+        return pb.TranslateStreamRequest(items={"items": values})
+
+    beam_size = {"model": "de-en", "options": {"beam_size": 99}}
+    for messages, words in (
         ([], "must be a config"),
         ([item("1", "Ja.")], "must be a config"),
         ([CONFIG, CONFIG], "must hold items"),
         ([CONFIG, pb.TranslateStreamRequest()], "must hold items"),
-        ([CONFIG, pb.TranslateStreamRequest(items={})], "must hold items"),
-        (
-            [CONFIG, pb.TranslateStreamRequest(items={"items": [{}] * 4097})],
-            "items: holds 4097 items, and a message takes 4096",
-        ),
+        ([CONFIG, items()], "must hold items"),
+        ([CONFIG, items(*[{}] * 4097)], "items: holds 4097 items, and a message takes 4096"),
         ([CONFIG, item("x" * 1025, "Ja.")], "item.id: has 1025 characters, and an id takes 1024"),
-        (
-            [CONFIG, pb.TranslateStreamRequest(items={"items": [{}, {"id": "x" * 1025}]})],
-            "items.items[1].id: has 1025 characters",
-        ),
+        ([CONFIG, items({}, {"id": "x" * 1025})], "items.items[1].id: has 1025 characters"),
+        ([pb.TranslateStreamRequest(config=beam_size)], "options.beam_size"),
         ([pb.TranslateStreamRequest(config={"model": "xx-yy"})], "de-en/1"),
-        (
-            [pb.TranslateStreamRequest(config={"model": "de-en", "options": {"beam_size": 99}})],
-            "options.beam_size",
-        ),
-    ],
-)
-async def test_a_stream_that_is_no_stream_is_refused(
-    running: RunningServer, messages: list[object], words: str
-) -> None:
-    error = await failure(answers(running, *messages))
-    is_unknown = words == "de-en/1"
-    assert error.code() is grpc.StatusCode["NOT_FOUND" if is_unknown else "INVALID_ARGUMENT"]
-    assert words in error.details()
+    ):
+        error = await failure(answers(running, *messages))
+        assert error.code() is grpc.StatusCode["NOT_FOUND" if words == "de-en/1" else "INVALID_ARGUMENT"]
+        assert words in error.details()
 
 
 async def test_a_malformed_message_ends_the_stream_after_the_items_before_it(running: RunningServer) -> None:

@@ -3,16 +3,17 @@
 import functools
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from dragoman_bundle import Bundle, open_bundle
 from tests.shipped import shipped_bundle
 
 from dragoman_server.engine import FinishReason, Hypothesis, Sentence, SentenceResult
 from dragoman_server.text.mapped import Span
-from dragoman_server.text.options import TranslationOptions
-from dragoman_server.text.passage import Passage
+from dragoman_server.text.options import TextFormat, TranslationOptions
 from dragoman_server.text.stages import advance, complete, prepare
 from dragoman_server.text.translated import TranslatedText
 
@@ -38,24 +39,12 @@ def translated(
     is_blind: bool = False,
 ) -> TranslatedText:
     """A text on its whole way, but for the engine; with a model that may look at nothing."""
-    return complete(answered(text, bundle, options, answer, ranges, is_blind=is_blind))
-
-
-def answered(
-    text: str,
-    bundle: Bundle,
-    options: TranslationOptions,
-    answer: Answer,
-    ranges: Sequence[Span] = (),
-    *,
-    is_blind: bool = False,
-) -> Passage:
     document = prepare(text, bundle, options, None, ranges)
     for _ in range(MAX_ROUNDS):
         results = [_result(sentence, bundle, answer, is_blind=is_blind) for sentence in document.sentences]
         document = advance(document, results)
     assert not document.sentences
-    return document
+    return complete(document)
 
 
 def _result(sentence: Sentence, bundle: Bundle, answer: Answer, *, is_blind: bool) -> SentenceResult:
@@ -76,6 +65,17 @@ def _result(sentence: Sentence, bundle: Bundle, answer: Answer, *, is_blind: boo
         tokens=tokens, score=-1.0, log_probability=-5.0, finish_reason=FinishReason.STOP, attention=attention
     )
     return SentenceResult(hypotheses=(hypothesis,), queue_seconds=1.0, encode_seconds=2.0, decode_seconds=4.0)
+
+
+def noting(answer: Answer) -> tuple[list[str], Answer]:
+    """What a model is shown, and this answer of it."""
+    shown: list[str] = []
+
+    def note(text: str) -> str:
+        shown.append(text)
+        return answer(text)
+
+    return shown, note
 
 
 def copies(shown: str) -> str:
@@ -102,3 +102,7 @@ def shuffles(shown: str) -> str:
 
 
 ANSWERS: tuple[Answer, ...] = (copies, forgets, says_nothing, doubles, shuffles)
+ANSWERING = pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
+PLAIN = TranslationOptions(beam_size=1, length_penalty=1.0)
+ALIGNED = replace(PLAIN, return_alignments=True)
+HTML = replace(ALIGNED, text_format=TextFormat.HTML)

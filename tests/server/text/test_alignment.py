@@ -1,6 +1,7 @@
 """Where the words of a text are, in any script, and word alignments, worked out by hand."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ from hypothesis import strategies as st
 
 from dragoman_server.text.align.links import align
 from dragoman_server.text.mapped import Span
-from dragoman_server.text.translated import Alignment
 from dragoman_server.text.words import goes_on, words
 
 
@@ -67,36 +67,31 @@ def test_a_word_ends_where_it_does_not_go_on(text: str, ends: list[int]) -> None
     assert [position for position in range(1, len(text)) if not goes_on(text, position)] == ends
 
 
-def links(alignments: list[Alignment], source: str, target: str) -> list[tuple[str, str, float]]:
-    return [
-        (source[slice(*link.source)], target[slice(*link.target)], round(link.weight, 4))
-        for link in alignments
-    ]
-
-
-def test_a_model_that_looks_nowhere_links_nothing() -> None:
-    assert (
-        align(
-            source_text="Das Haus.",
-            source_spans=[(0, 3), (3, 8), (8, 9)],
-            target_text="The house.",
-            target_spans=[(0, 3), (3, 9), (9, 10)],
-            attention_UT=np.zeros((4, 4), np.float32),
-        )
-        == []
-    )
-
-
-def test_each_target_word_has_its_strongest_link() -> None:
-    source, target = "Das Haus.", "The house."
-    alignments = align(
-        source_text=source,
-        # "Das", " Haus", "."
-        source_spans=[(0, 3), (3, 8), (8, 9)],
-        target_text=target,
-        # "The", " ho", "use", "."
-        target_spans=[(0, 3), (3, 6), (6, 9), (9, 10)],
-        attention_UT=np.array(
+@pytest.mark.parametrize(
+    ("source", "source_spans", "target", "target_spans", "attention_UT", "expected"),
+    [
+        # A model that looks nowhere links nothing, nor does one that looks at nothing but the end.
+        (
+            "Das Haus.",
+            [(0, 3), (3, 8), (8, 9)],
+            "The house.",
+            [(0, 3), (3, 9), (9, 10)],
+            np.zeros((4, 4)),
+            [],
+        ),
+        ("a", [(0, 1)], "x", [(0, 1)], [[0.0, 1.0]], []),
+        *(
+            (*pair, [])
+            for pair in product(("", "x"), [[(0, 0)]], ("", "x"), [[(0, 0)]], [np.ones((2, 2))])
+            if "" in pair
+        ),
+        # Each target word has its strongest link.
+        (
+            "Das Haus.",
+            [(0, 3), (3, 8), (8, 9)],
+            "The house.",
+            # "The", " ho", "use", "."
+            [(0, 3), (3, 6), (6, 9), (9, 10)],
             [
                 # Das  Haus  .    end
                 [0.6, 0.1, 0.1, 0.2],  # The: 0.6, 0.1, 0.1 of 0.8
@@ -105,40 +100,61 @@ def test_each_target_word_has_its_strongest_link() -> None:
                 [0.0, 0.2, 0.3, 0.5],  # .: 0, 0.2, 0.3 of 0.5
                 [0.0, 0.0, 0.0, 1.0],  # end
             ],
-            np.float32,
+            [("Das", "The", 0.75), ("Haus", "house", 0.75), (".", ".", 0.6), ("Haus", ".", 0.4)],
         ),
+        # Attention on the tokens of a source word adds up: "ein", " Apfel", "baum".
+        (
+            "ein Apfelbaum",
+            [(0, 3), (3, 9), (9, 13)],
+            "tree",
+            [(0, 4)],
+            [[0.4, 0.3, 0.3]],
+            [("Apfelbaum", "tree", 0.6), ("ein", "tree", 0.4)],
+        ),
+        # A token over two words is shared by length, and one without a row is not looked at.
+        ("auf dem", [(0, 7)], "on", [(0, 2)], [[1.0]], [("auf", "on", 0.5), ("dem", "on", 0.5)]),
+        (
+            "a b",
+            [(0, 1), (1, 3)],
+            "x yz w",
+            [(0, 1), (1, 3), (3, 4), (4, 6)],
+            [[1, 0, 0], [0, 1, 0]],
+            [("a", "x", 1.0), ("b", "yz", 1.0)],
+        ),
+        # Without spaces pieces are linked; the last one is of a character and a full stop.
+        (
+            "我喜欢猫。",
+            [(0, 1), (1, 3), (3, 5)],
+            "I like cats.",
+            [(0, 1), (1, 6), (6, 11), (11, 12)],
+            [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0.1, 0.9, 0], [0, 0, 1, 0]],
+            [
+                *(("我", "I", 1.0), ("喜欢", "like", 1.0), ("猫", "cats", 0.45), ("。", "cats", 0.45)),
+                *(("猫", ".", 0.5), ("。", ".", 0.5)),
+            ],
+        ),
+    ],
+)
+def test_words_are_linked_by_attention(
+    source: str,
+    source_spans: list[Span],
+    target: str,
+    target_spans: list[Span],
+    attention_UT: list[list[float]],
+    expected: list[tuple[str, str, float]],
+) -> None:
+    alignments = align(
+        source_text=source,
+        source_spans=source_spans,
+        target_text=target,
+        target_spans=target_spans,
+        attention_UT=np.array(attention_UT, np.float32),
     )
-    assert links(alignments, source, target) == [
-        ("Das", "The", 0.75),
-        ("Haus", "house", 0.75),
-        (".", ".", 0.6),
-        ("Haus", ".", 0.4),
+    links = [
+        (source[slice(*each.source)], target[slice(*each.target)], round(each.weight, 4))
+        for each in alignments
     ]
-
-
-def test_attention_on_the_tokens_of_a_source_word_adds_up() -> None:
-    source, target = "ein Apfelbaum", "tree"
-    alignments = align(
-        source_text=source,
-        # "ein", " Apfel", "baum"
-        source_spans=[(0, 3), (3, 9), (9, 13)],
-        target_text=target,
-        target_spans=[(0, 4)],
-        attention_UT=np.array([[0.4, 0.3, 0.3]], np.float32),
-    )
-    assert links(alignments, source, target) == [("Apfelbaum", "tree", 0.6), ("ein", "tree", 0.4)]
-
-
-def test_a_token_over_two_words_is_shared_by_length() -> None:
-    source, target = "auf dem", "on"
-    alignments = align(
-        source_text=source,
-        source_spans=[(0, 7)],
-        target_text=target,
-        target_spans=[(0, 2)],
-        attention_UT=np.array([[1.0]], np.float32),
-    )
-    assert links(alignments, source, target) == [("auf", "on", 0.5), ("dem", "on", 0.5)]
+    assert links == expected
 
 
 def test_weak_links_are_left_out_but_never_the_strongest() -> None:
@@ -175,64 +191,3 @@ def test_text_behind_the_last_token_is_not_read(monkeypatch: pytest.MonkeyPatch)
     )
     assert found == whole
     assert max(map(len, read)) == len("yes good")
-
-
-def test_attention_on_nothing_but_the_end_links_nothing() -> None:
-    alignments = align(
-        source_text="a",
-        source_spans=[(0, 1)],
-        target_text="x",
-        target_spans=[(0, 1)],
-        attention_UT=np.array([[0.0, 1.0]], np.float32),
-    )
-    assert alignments == []
-
-
-def test_a_token_without_a_row_is_not_looked_at() -> None:
-    alignments = align(
-        source_text="a b",
-        source_spans=[(0, 1), (1, 3)],
-        target_text="x yz w",
-        target_spans=[(0, 1), (1, 3), (3, 4), (4, 6)],
-        attention_UT=np.array([[1, 0, 0], [0, 1, 0]], np.float32),
-    )
-    assert [(link.source, link.target, link.weight) for link in alignments] == [
-        ((0, 1), (0, 1), 1.0),
-        ((2, 3), (2, 4), 1.0),
-    ]
-
-
-@pytest.mark.parametrize(("source", "target"), [("", "x"), ("x", ""), ("", "")])
-def test_no_words_no_links(source: str, target: str) -> None:
-    attention_UT = np.ones((2, 2), np.float32)
-    spans = [(0, 0)]
-    assert (
-        align(
-            source_text=source,
-            source_spans=spans,
-            target_text=target,
-            target_spans=spans,
-            attention_UT=attention_UT,
-        )
-        == []
-    )
-
-
-def test_without_spaces_pieces_are_linked() -> None:
-    source, target = "我喜欢猫。", "I like cats."
-    alignments = align(
-        source_text=source,
-        # The last piece is of a character and a full stop.
-        source_spans=[(0, 1), (1, 3), (3, 5)],
-        target_text=target,
-        target_spans=[(0, 1), (1, 6), (6, 11), (11, 12)],
-        attention_UT=np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0.1, 0.9, 0], [0, 0, 1, 0]], np.float32),
-    )
-    assert links(alignments, source, target) == [
-        ("我", "I", 1.0),
-        ("喜欢", "like", 1.0),
-        ("猫", "cats", 0.45),
-        ("。", "cats", 0.45),
-        ("猫", ".", 0.5),
-        ("。", ".", 0.5),
-    ]

@@ -3,15 +3,17 @@
 import sys
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from dragoman_bundle import Bundle, open_bundle
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.server.text.answering import PLAIN
 from tests.shipped import shipped_bundle
 
 from dragoman_server.text.cut.fit import UnitTooLongError
-from dragoman_server.text.options import LengthPolicy, TranslationOptions
+from dragoman_server.text.options import LengthPolicy
 from dragoman_server.text.passage import Passage
 from dragoman_server.text.read.clean import clean, for_tokenizer
 from dragoman_server.text.stages import prepare
@@ -32,7 +34,6 @@ WORDS = [
 SENTENCES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join)
 ANY = st.text(st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from(HIDDEN)))
 INSERTED = st.lists(st.tuples(st.integers(0, 200), st.sampled_from(HIDDEN)), max_size=20)
-OPTIONS = TranslationOptions(beam_size=1, length_penalty=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +60,8 @@ def test_what_shows_nothing_is_left_out_anywhere(text: str, inserted: Sequence[t
 def test_it_changes_no_units_or_tokens(
     bundle: Bundle, text: str, inserted: Sequence[tuple[int, str]]
 ) -> None:
-    plain = prepare(text, bundle, OPTIONS, deadline=None)
-    document = prepare(insert(text, inserted), bundle, OPTIONS, deadline=None)
+    plain = prepare(text, bundle, PLAIN, deadline=None)
+    document = prepare(insert(text, inserted), bundle, PLAIN, deadline=None)
     assert tokens(document) == tokens(plain)
     assert [unit.span for unit in document.units] == [unit.span for unit in plain.units]
     assert document.source.origin == insert(text, inserted)
@@ -143,14 +144,14 @@ def test_joiners_elsewhere_are_left_out(text: str) -> None:
 
 @pytest.mark.parametrize("hyphen", "‐‑‒−˗﹣")
 def test_what_looks_like_a_hyphen_is_tokenized_as_one(bundle: Bundle, hyphen: str) -> None:
-    written = prepare(f"Es sind {hyphen}5 Grad. E{hyphen}Mail.", bundle, OPTIONS, deadline=None)
-    plain = prepare("Es sind -5 Grad. E-Mail.", bundle, OPTIONS, deadline=None)
+    written = prepare(f"Es sind {hyphen}5 Grad. E{hyphen}Mail.", bundle, PLAIN, deadline=None)
+    plain = prepare("Es sind -5 Grad. E-Mail.", bundle, PLAIN, deadline=None)
     assert tokens(written) == tokens(plain)
     assert bundle.source_tokenizer.unk_id not in {token for sentence in tokens(plain) for token in sentence}
 
 
 def test_a_minus_sign_begins_no_item_of_a_list(bundle: Bundle) -> None:
-    document = prepare("− fünf Grad", bundle, OPTIONS, deadline=None)
+    document = prepare("− fünf Grad", bundle, PLAIN, deadline=None)
     assert document.gaps == ("", "")
 
 
@@ -166,18 +167,18 @@ def test_a_minus_sign_begins_no_item_of_a_list(bundle: Bundle) -> None:
     ],
 )
 def test_what_stands_between_units_is_as_written(bundle: Bundle, text: str, gaps: tuple[str, ...]) -> None:
-    assert prepare(text, bundle, OPTIONS, deadline=None).gaps == gaps
+    assert prepare(text, bundle, PLAIN, deadline=None).gaps == gaps
 
 
 @pytest.mark.parametrize("text", ["\u00ad", "\ufeff\u200b ", "\u200e+49 30 123\u200e", "\u3164", "−5", "\0"])
 def test_a_text_of_which_no_letter_is_left_has_no_units(bundle: Bundle, text: str) -> None:
-    document = prepare(text, bundle, OPTIONS, deadline=None)
+    document = prepare(text, bundle, PLAIN, deadline=None)
     assert document.units == ()
     assert document.source.origin == text
 
 
 def test_a_sentence_that_is_too_long_is_told_where_the_caller_wrote_it(bundle: Bundle) -> None:
-    options = TranslationOptions(beam_size=1, length_penalty=1.0, length_policy=LengthPolicy.REJECT)
+    options = replace(PLAIN, length_policy=LengthPolicy.REJECT)
     text = "Gu\u00adten Mor\u00adgen. " + "Ha\u00adus " * 5_000
     with pytest.raises(UnitTooLongError, match=rf"^the sentence at characters 16 to {len(text) - 1} has "):
         prepare(text, bundle, options, deadline=None)
@@ -185,7 +186,7 @@ def test_a_sentence_that_is_too_long_is_told_where_the_caller_wrote_it(bundle: B
 
 @pytest.mark.parametrize("policy", [LengthPolicy.SPLIT, LengthPolicy.TRUNCATE])
 def test_what_is_too_long_is_split_or_truncated_as_without_it(bundle: Bundle, policy: LengthPolicy) -> None:
-    options = TranslationOptions(beam_size=1, length_penalty=1.0, length_policy=policy)
+    options = replace(PLAIN, length_policy=policy)
     text = "Das Haus ist groß, und der Garten ist schön, " * 40 + "sagt er."
     plain = prepare(text, bundle, options, deadline=None)
     document = prepare("\u00ad".join(text), bundle, options, deadline=None)

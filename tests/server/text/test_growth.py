@@ -10,7 +10,7 @@ from time import process_time
 import pytest
 from dragoman_bundle import Bundle
 from tests.growth import assert_linear
-from tests.server.text.answering import Answer, copies, forgets, translated
+from tests.server.text.answering import PLAIN, Answer, copies, forgets, translated
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import RequestLimits
@@ -25,7 +25,6 @@ LIMITS = RequestLimits()
 NUM_PAIRS = 250
 """Of the 1,711 pairs of characters, those that are tried."""
 
-PLAIN = TranslationOptions(beam_size=1, length_penalty=1.0)
 SETTINGS = [
     (
         f"{text_format.value}, {answer.__name__}",

@@ -16,19 +16,28 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pygments.lexers import get_all_lexers
 from tests.growth import assert_linear
-from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shipped, shuffles, translated
+from tests.server.text.answering import (
+    ALIGNED,
+    ANSWERING,
+    ANSWERS,
+    HTML,
+    PLAIN,
+    Answer,
+    copies,
+    forgets,
+    noting,
+    shipped,
+    shuffles,
+    translated,
+)
 
 from benchmarks.scenarios.text import quantities
 from dragoman_server.text.find.numbers import missing_numbers, numbers_in
 from dragoman_server.text.find.terms import Term, TermIndex
 from dragoman_server.text.mapped import Span
-from dragoman_server.text.options import LengthPolicy, Protection, TextFormat, TranslationOptions
+from dragoman_server.text.options import LengthPolicy, Protection, TranslationOptions
 
 DATA = files("dragoman_server.text.find")
-OPTIONS = TranslationOptions(beam_size=1, length_penalty=1.0, return_alignments=True)
-HTML = TranslationOptions(
-    beam_size=1, length_penalty=1.0, text_format=TextFormat.HTML, return_alignments=True
-)
 
 WORDS = st.sampled_from([
     "Ich", "habe", "heute", "einen", "Hund,", "gesehen.", "Er", "ist", "GROSS", "und", "sehr", "alt!",
@@ -50,20 +59,14 @@ FILES = sorted(
     ending[1:] for ending, kind in types_map.items() if kind.startswith("image/") and ending != ".ras"
 )
 """Endings of pictures, as Python knows them; one is a word."""
-ANSWERING = pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
 
 
 @ANSWERING
 @given(parts=st.lists(WORDS | SPANS, min_size=1, max_size=12))
 def test_protected_spans_come_out_once_each(answer: Answer, parts: list[str]) -> None:
     text = " ".join(parts)
-    shown: list[str] = []
-
-    def notes(asked: str) -> str:
-        shown.append(asked)
-        return answer(asked)
-
-    found = translated(text, shipped(), OPTIONS, notes)
+    shown, notes = noting(answer)
+    found = translated(text, shipped(), ALIGNED, notes)
     for span in {part for part in parts if not re.fullmatch(r"[A-Za-z]+[.,!?]?", part)}:
         assert found.text.count(span) == text.count(span), (span, text, found.text)
     # What stood for them is not in what goes out.
@@ -81,7 +84,7 @@ def test_protected_spans_come_out_once_each(answer: Answer, parts: list[str]) ->
 def test_so_they_do_without_spaces(answer: Answer, languages: tuple[str, str], parts: list[str]) -> None:
     manifest = replace(shipped().manifest, source_language=languages[0], target_language=languages[1])
     text = " ".join(parts)
-    found = translated(text, replace(shipped(), manifest=manifest), OPTIONS, answer)
+    found = translated(text, replace(shipped(), manifest=manifest), ALIGNED, answer)
     for span in {part for part in parts if not re.fullmatch(r"[A-Za-z]+[.,!?]?", part)}:
         assert found.text.count(span) == text.count(span), (span, text, found.text)
 
@@ -96,7 +99,7 @@ def test_so_they_do_without_spaces(answer: Answer, languages: tuple[str, str], p
 )
 def test_hosts_and_files_stay(direction: str, host: str, file: str, placeholder: tuple[str, ...]) -> None:
     spans = [f"beispiel.{host}", f"bild.{file}", "%" + "".join(placeholder)]
-    found = translated(f"Hallo {', '.join(spans)} heute.", shipped(direction), OPTIONS, forgets)
+    found = translated(f"Hallo {', '.join(spans)} heute.", shipped(direction), ALIGNED, forgets)
     for span in spans:
         assert found.text.count(span) == 1, found.text
 
@@ -138,7 +141,7 @@ CODES = st.one_of(
 
 
 @ANSWERING
-@pytest.mark.parametrize("options", [OPTIONS, HTML], ids=["plain", "html"])
+@pytest.mark.parametrize("options", [ALIGNED, HTML], ids=["plain", "html"])
 @given(code=CODES, direction=st.sampled_from(["de-en", "en-de"]))
 def test_codes_stay_whole(answer: Answer, options: TranslationOptions, code: str, direction: str) -> None:
     text = f"Hallo {code} heute"
@@ -166,7 +169,7 @@ def test_codes_stay_whole(answer: Answer, options: TranslationOptions, code: str
 def test_numbers_keep_their_values(answer: Answer, parts: list[str]) -> None:
     # What has no letter is no text.
     text = " ".join(f"{part} ja" if part[-1].isdigit() else part for part in parts)
-    found = translated(text, shipped(), OPTIONS, answer)
+    found = translated(text, shipped(), ALIGNED, answer)
     numbers = numbers_in(text, "de")
     assert missing_numbers(numbers, found.text, source_language="de", target_language="en") == []
 
@@ -177,7 +180,7 @@ def test_numbers_keep_their_values(answer: Answer, parts: list[str]) -> None:
 def test_a_number_keeps_its_unit(answer: Answer, languages: tuple[str, str], chance: random.Random) -> None:
     """Quantities, sums, dates and times as Babel writes them, and as it says that the target may."""
     written, expected = quantities.draw(chance, *languages)
-    found = translated(f"Hallo {written} ja", shipped("-".join(languages)), OPTIONS, answer).text
+    found = translated(f"Hallo {written} ja", shipped("-".join(languages)), ALIGNED, answer).text
     assert re.search(expected, found), (written, found)
 
 
@@ -191,10 +194,10 @@ def test_numbers_that_are_lost_are_put_back_as_one_with_their_signs(bundle: Bund
         "Ruf +49 (0)30-45 an.",
         "Es sind 8 % bis 10‰.",
     ):
-        found = translated(text, bundle, OPTIONS, loses).text
+        found = translated(text, bundle, ALIGNED, loses).text
         assert found == text.replace("0,5 %", "0.5%").replace("10 Uhr", "10 AM").replace("8 %", "8%")
     # What follows may be something else.
-    assert "8 %s" in translated("Von 8 %s da.", bundle, OPTIONS, loses).text
+    assert "8 %s" in translated("Von 8 %s da.", bundle, ALIGNED, loses).text
 
 
 @ANSWERING
@@ -202,23 +205,12 @@ def test_numbers_that_are_lost_are_put_back_as_one_with_their_signs(bundle: Bund
 def test_numbers_stay_in_other_languages(bundle: Bundle, answer: Answer, languages: tuple[str, str]) -> None:
     source, target = languages
     manifest = replace(bundle.manifest, source_language=source, target_language=target)
-    numbers = (
-        "12,500.75",
-        "12.500,75",
-        "12 500",
-        "0.5",
-        "1.5",
-        "-3",
-        "5:30",
-        "12/31/2024",
-        "2024-12-31",
-        "3/4",
-    )
-    for number in numbers:
-        found = translated(f"Das sind {number} da.", replace(bundle, manifest=manifest), OPTIONS, answer).text
-        assert not missing_numbers(
-            numbers_in(number), found, source_language=source, target_language=target
-        ), found
+    for number in (
+        *("12,500.75", "12.500,75", "12 500", "0.5", "1.5", "-3", "5:30", "12/31/2024", "2024-12-31", "3/4"),
+    ):
+        found = translated(f"Das sind {number} da.", replace(bundle, manifest=manifest), ALIGNED, answer).text
+        lost = missing_numbers(numbers_in(number), found, source_language=source, target_language=target)
+        assert not lost, found
 
 
 @pytest.mark.parametrize(
@@ -231,7 +223,7 @@ def test_numbers_stay_in_other_languages(bundle: Bundle, answer: Answer, languag
 )
 def test_a_part_of_a_sentence_begins_small_but_for_a_german_noun(answer: str, expected: str) -> None:
     names = ", ".join(f"{{{letter}}}" for letter in "abcdefghijklm")
-    found = translated(f"Hello {names}: people are waiting.", shipped("en-de"), OPTIONS, lambda _: answer)
+    found = translated(f"Hello {names}: people are waiting.", shipped("en-de"), ALIGNED, lambda _: answer)
     assert found.text.endswith(f"{names}: {expected}")
 
 
@@ -321,12 +313,7 @@ def test_a_tag_of_html_without_an_end_may_have_one_in_other_markup(bundle: Bundl
 
 @pytest.mark.parametrize("reference", ["&nbsp;", "&#160;", "&#xA0;", "&thinsp;"])
 def test_a_no_break_space_parts_words_and_comes_back(bundle: Bundle, reference: str) -> None:
-    shown: list[str] = []
-
-    def notes(text: str) -> str:
-        shown.append(text)
-        return text
-
+    shown, notes = noting(copies)
     text = f"Das{reference}ist 10{reference}km <b>weit{reference}weg</b>."
     assert translated(text, bundle, HTML, notes).text == text
     assert shown == ["Das ist 10 km weit weg."]
@@ -337,40 +324,31 @@ def test_a_no_break_space_parts_words_and_comes_back(bundle: Bundle, reference: 
 
 
 def test_ten_thousand_nested_tags_come_back(bundle: Bundle) -> None:
-    text = "Ein " + "<b>Hund " * 10_000 + "ist " + "</b>" * 10_000 + "da."
-    found = translated(text, bundle, HTML, copies).text
-    assert (found.count("<b>"), found.count("</b>")) == (10_000, 10_000)
-    tags = Tags(found)
-    assert tags.nests
-    assert not tags.open
-
-
-def test_so_do_a_thousand_around_one_sentence_of_a_model_that_takes_it(bundle: Bundle) -> None:
     decoding = replace(bundle.manifest.decoding, max_source_tokens=10_000)
-    bundle = replace(bundle, manifest=replace(bundle.manifest, decoding=decoding))
-    text = "Ein " + "<b>a " * 1_000 + "ist " + "</b>" * 1_000 + "da."
-    found = translated(text, bundle, HTML, copies)
-    assert found.num_units == 1
-    assert (found.text.count("<b>"), found.text.count("</b>")) == (1_000, 1_000)
-    assert Tags(found.text).nests
+    large = replace(bundle, manifest=replace(bundle.manifest, decoding=decoding))
+    # Around one sentence, too, of a model that takes it.
+    for of, word, count in ((bundle, "Hund", 10_000), (large, "a", 1_000)):
+        text = "Ein " + f"<b>{word} " * count + "ist " + "</b>" * count + "da."
+        found = translated(text, of, HTML, copies)
+        assert (found.text.count("<b>"), found.text.count("</b>")) == (count, count)
+        tags = Tags(found.text)
+        assert (tags.nests, tags.open) == (True, [])
+        assert of is bundle or found.num_units == 1
 
 
-def test_a_text_of_nothing_but_tags_comes_back(bundle: Bundle) -> None:
-    text = "<div><br><i></i><!-- Ja. --></div> "
-    found = translated(text, bundle, HTML, forgets)
-    assert (found.text, found.num_units) == (text, 0)
-
-
-def test_protected_spans_alone_come_back(bundle: Bundle) -> None:
-    text = "{name} www.beispiel.de\n\n  %s `Ja.` 😀"
-    found = translated(text, bundle, OPTIONS, forgets)
+@pytest.mark.parametrize(
+    ("text", "is_html"),
+    [("<div><br><i></i><!-- Ja. --></div> ", True), ("{name} www.beispiel.de\n\n  %s `Ja.` 😀", False)],
+)
+def test_nothing_but_tags_or_protected_spans_comes_back(bundle: Bundle, text: str, is_html: bool) -> None:
+    found = translated(text, bundle, HTML if is_html else ALIGNED, forgets)
     assert (found.text, found.num_units, found.hypotheses) == (text, 0, ())
 
 
 def test_ranges_of_the_text_are_kept(bundle: Bundle) -> None:
     text = "Der gro\u00adße Hund ist da."
     start = text.index("gro")
-    found = translated(text, bundle, OPTIONS, forgets, [(start, start + 6)])
+    found = translated(text, bundle, ALIGNED, forgets, [(start, start + 6)])
     assert "gro\u00adße" in found.text
 
 
@@ -386,35 +364,34 @@ def test_ranges_of_the_text_are_kept(bundle: Bundle) -> None:
 )
 def test_kept_spans_have_spaces_as_languages_do(bundle: Bundle, text: str, span: Span, expected: str) -> None:
     manifest = replace(bundle.manifest, source_language="zh", target_language="en")
-    found = translated(text, replace(bundle, manifest=manifest), OPTIONS, forgets, [span])
+    found = translated(text, replace(bundle, manifest=manifest), ALIGNED, forgets, [span])
     assert found.text == expected
 
 
 def test_more_spans_than_there_are_masks_are_kept(bundle: Bundle) -> None:
     spans = [f"{{name{place}}}" for place in range(40)]
-    found = translated("Das ist " + " und ".join(spans) + ".", bundle, OPTIONS, forgets)
+    found = translated("Das ist " + " und ".join(spans) + ".", bundle, ALIGNED, forgets)
     assert [found.text.count(span) for span in spans] == [1] * 40
 
 
 def test_a_long_sentence_is_never_cut_within_a_span(bundle: Bundle) -> None:
     span = "{n, number, :: Satz. Ja, gut. compact-short und so weiter}"
     text = f"Das ist gut und schön {span} und wieder gut, " * 30
-    found = translated(text, bundle, OPTIONS, copies)
+    found = translated(text, bundle, ALIGNED, copies)
     assert found.split
     assert found.text.count(span) == 30
 
 
 def test_what_is_truncated_is_missing_and_told(bundle: Bundle) -> None:
-    options = TranslationOptions(beam_size=1, length_penalty=1.0, length_policy=LengthPolicy.TRUNCATE)
     text = "Das ist {a} und " + "wieder gut " * 200 + "{b} da."
-    found = translated(text, bundle, options, forgets)
+    found = translated(text, bundle, replace(PLAIN, length_policy=LengthPolicy.TRUNCATE), forgets)
     assert found.truncated
     assert (found.text.count("{a}"), found.text.count("{b}")) == (1, 0)
     assert "span_missing" in [warning.kind.value for warning in found.warnings]
 
 
 def test_protection_can_be_off(bundle: Bundle) -> None:
-    options = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(is_automatic=False))
+    options = replace(PLAIN, protection=Protection(is_automatic=False))
     found = translated("Hallo {name}, 27!", bundle, options, forgets)
     assert found.text == "it is good"
     assert ("number_missing", (14, 16)) in [(each.kind.value, each.span) for each in found.warnings]
@@ -422,7 +399,7 @@ def test_protection_can_be_off(bundle: Bundle) -> None:
 
 @pytest.mark.parametrize(("answer", "rounds"), [(copies, 1), (forgets, 3)])
 def test_the_seconds_of_a_text_are_those_of_all_rounds(bundle: Bundle, answer: Answer, rounds: int) -> None:
-    timings = translated("Das ist {name} von mir.", bundle, OPTIONS, answer).timings
+    timings = translated("Das ist {name} von mir.", bundle, ALIGNED, answer).timings
     assert (timings.queue, timings.encode, timings.decode) == (rounds, 2 * rounds, 4 * rounds)
 
 
@@ -449,8 +426,12 @@ def test_what_a_search_does_wrong_is_told(
         numbers = dict.fromkeys(("intercept", "log_probability", "shortness", "repetition"), 0.0)
         confidence = Confidence(**numbers, length_ratio=length_ratio, sentences=500)
     bundle = replace(bundle, manifest=replace(bundle.manifest, confidence=confidence))
-    found = translated("Es ist da.", bundle, OPTIONS, lambda _: answer)
+    found = translated("Es ist da.", bundle, ALIGNED, lambda _: answer)
     assert [(each.kind.value, each.span) for each in found.warnings] == [(kind, (0, 10)) for kind in kinds]
+
+
+def with_terms(*terms: Term, options: TranslationOptions = PLAIN) -> TranslationOptions:
+    return replace(options, protection=Protection(finders=(TermIndex(list(terms)),)))
 
 
 @pytest.mark.parametrize(
@@ -459,14 +440,8 @@ def test_what_a_search_does_wrong_is_told(
     [("Der Hund ist da", "The dog is there"), ("Der Hund und der große Hund", "The big dog and the dog")],
 )
 def test_a_glossary_changes_nothing_where_its_terms_are_there(bundle: Bundle, text: str, answer: str) -> None:
-    shown: list[str] = []
-
-    def notes(asked: str) -> str:
-        shown.append(asked)
-        return answer
-
-    index = TermIndex([Term(source="Hund", target="dog"), Term(source="große Hund", target="big dog")])
-    options = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(finders=(index,)))
+    shown, notes = noting(lambda _: answer)
+    options = with_terms(Term(source="Hund", target="dog"), Term(source="große Hund", target="big dog"))
     assert translated(text, bundle, options, notes).text == answer
     assert shown == [text]
     # The longest counts, and is put where the model lacks it.
@@ -475,21 +450,18 @@ def test_a_glossary_changes_nothing_where_its_terms_are_there(bundle: Bundle, te
 
 @ANSWERING
 def test_a_term_is_there_whatever_the_model_says(bundle: Bundle, answer: Answer) -> None:
-    index = TermIndex([Term(source="hund", target="hound"), Term(source="NATO", target=None)])
-    options = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(finders=(index,)))
+    options = with_terms(Term(source="hund", target="hound"), Term(source="NATO", target=None))
     text = translated("Der Hund, die NATO und hund. HUND. Hundert.", bundle, options, answer).text
     words = Counter(re.findall(r"\w+", text))
-    assert words["Hound"] >= 1
-    assert words["hound"] >= 1
-    assert words["HOUND"] == 1
-    assert words["NATO"] == 1
+    assert min(words["Hound"], words["hound"]) >= 1, text
+    assert (words["HOUND"], words["NATO"]) == (1, 1)
+    # One of two sentences is one.
+    options = with_terms(Term(source="Ja. Nein", target="perhaps"))
+    assert translated("Er sagt: Ja. Nein.", bundle, options, answer).text.count("perhaps") == 1
 
 
 def test_a_term_in_markup_is_escaped(bundle: Bundle) -> None:
-    index = TermIndex([Term(source="Hund", target="a < b")])
-    options = TranslationOptions(
-        beam_size=1, length_penalty=1.0, text_format=TextFormat.HTML, protection=Protection(finders=(index,))
-    )
+    options = with_terms(Term(source="Hund", target="a < b"), options=HTML)
     assert translated("<p>Hund</p>", bundle, options, forgets).text == "<p>a &lt; b</p>"
 
 
@@ -498,47 +470,30 @@ def test_a_term_in_markup_is_escaped(bundle: Bundle) -> None:
     "source", ["Ein Hund, der viel länger ist als der Satz", "Hund ist da. Ja", "Hund" * 999]
 )
 def test_a_term_longer_than_the_sentence_changes_nothing(bundle: Bundle, answer: Answer, source: str) -> None:
-    index = TermIndex([Term(source=source, target="cat"), Term(source=source + " nicht", target=None)])
-    options = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(finders=(index,)))
-    plain = TranslationOptions(beam_size=1, length_penalty=1.0)
+    options = with_terms(Term(source=source, target="cat"), Term(source=source + " nicht", target=None))
     for text in ("Hund ist da.", "Hund"):
-        assert translated(text, bundle, options, answer) == translated(text, bundle, plain, answer)
-
-
-@ANSWERING
-def test_a_term_of_two_sentences_is_one(bundle: Bundle, answer: Answer) -> None:
-    index = TermIndex([Term(source="Ja. Nein", target="perhaps")])
-    options = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(finders=(index,)))
-    assert translated("Er sagt: Ja. Nein.", bundle, options, answer).text.count("perhaps") == 1
+        assert translated(text, bundle, options, answer) == translated(text, bundle, PLAIN, answer)
 
 
 @pytest.mark.parametrize("text", ["駅はどこですか。", "Как дела?", "北京 上海"])
 def test_what_cannot_be_read_passes_through_and_is_told(bundle: Bundle, text: str) -> None:
-    found = translated(text, bundle, OPTIONS, forgets)
+    found = translated(text, bundle, ALIGNED, forgets)
     assert (found.text, found.hypotheses) == (text, ())
-    assert {warning.kind.value for warning in found.warnings} == {
-        "foreign_script",
-        "unknown_tokens",
-        "untranslated",
-    }
+    kinds = {warning.kind.value for warning in found.warnings}
+    assert kinds == {"foreign_script", "unknown_tokens", "untranslated"}
 
 
 def test_capitals_are_shown_as_small_letters_and_come_back(bundle: Bundle) -> None:
-    shown: list[str] = []
-
-    def notes(text: str) -> str:
-        shown.append(text)
-        return copies(text)
-
-    found = translated("GUTEN MORGEN {name}, HIER IST DIE NATO!", bundle, OPTIONS, notes)
-    assert found.text == "GUTEN MORGEN {name}, HIER IST DIE NATO!"
+    shown, notes = noting(copies)
+    text = "GUTEN MORGEN {name}, HIER IST DIE NATO!"
+    assert translated(text, bundle, ALIGNED, notes).text == text
     assert shown == [
         # The vocabulary has "morgen" and "Morgen".
         "Guten morgen London, hier ist die Nato!",
         "Guten morgen London, hier ist die nato!",
         "Guten Morgen London, Hier Ist Die Nato!",
     ]
-    assert translated("NATO", bundle, OPTIONS, copies).text == "NATO"
+    assert translated("NATO", bundle, ALIGNED, copies).text == "NATO"
 
 
 @pytest.mark.parametrize(
@@ -553,13 +508,8 @@ def test_capitals_are_shown_as_small_letters_and_come_back(bundle: Bundle) -> No
     ],
 )
 def test_a_heading_in_title_case_is_a_sentence_too(direction: str, text: str, expected: list[str]) -> None:
-    shown: list[str] = []
-
-    def notes(text: str) -> str:
-        shown.append(text)
-        return copies(text)
-
-    translated(text, shipped(direction), OPTIONS, notes)
+    shown, notes = noting(copies)
+    translated(text, shipped(direction), ALIGNED, notes)
     assert shown == [*expected, text.replace("{name}", "London")]
 
 
@@ -573,7 +523,7 @@ def test_markup_takes_time_in_proportion_to_the_text(bundle: Bundle, part: str) 
 
 
 @pytest.mark.parametrize("answer", [copies, forgets])
-@pytest.mark.parametrize("options", [OPTIONS, HTML])
+@pytest.mark.parametrize("options", [ALIGNED, HTML])
 @pytest.mark.parametrize(
     "around", ["{}", "{}½", "-{},5", "&#{}", "&#{};", "&#x{};", "{}:00", "#{}", "{{{}}}"]
 )

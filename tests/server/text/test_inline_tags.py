@@ -3,6 +3,7 @@
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,17 @@ from hypothesis import strategies as st
 from lxml import etree
 from lxml.html.defs import empty_tags, font_style_tags, link_attrs, phrase_tags
 from tests.growth import assert_linear
-from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shipped, translated
+from tests.server.text.answering import (
+    ANSWERING,
+    ANSWERS,
+    HTML,
+    Answer,
+    copies,
+    forgets,
+    noting,
+    shipped,
+    translated,
+)
 from tests.shipped import shipped_bundle
 
 from dragoman_server.offline.system import open_bundle_system
@@ -21,11 +32,6 @@ from dragoman_server.text.translated import WarningKind
 
 HOUSE = Path(__file__).parents[3]
 GNOME = HOUSE.parent / "shared" / "data" / "more" / "docs-gnome"
-HTML = TranslationOptions(
-    beam_size=1, length_penalty=1.0, text_format=TextFormat.HTML, return_alignments=True
-)
-PLAIN = TranslationOptions(beam_size=1, length_penalty=1.0)
-ANSWERING = pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
 INLINE = sorted((phrase_tags | font_style_tags) - {"code", "kbd", "samp", "var", "tt", "sub", "sup"})
 WORDS = ["Ich", "habe", "heute", "einen", "Hund", "im", "Garten", "gesehen", "und", "er", "war", "alt"]
 
@@ -158,28 +164,17 @@ def test_a_tag_keeps_its_spaces_and_its_side(bundle: Bundle) -> None:
         assert translated(text, bundle, HTML, copies).text == text
 
 
-FORMULAS = [
-    "H<sub>2</sub>O",
-    "CO<sub>2</sub>",
-    "C<sub>6</sub>H<sub>12</sub>O<sub>6</sub>",
-    "x<sup>2</sup>",
-    "m<sup>3</sup>",
-    "10<sup>-27</sup>",
-    "H<g1>2</g1>SO<g2>4</g2>",
-    "10<sup>2</sup>",
-]
-
-
 @ANSWERING
-@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize(
+    "formula",
+    [
+        *("H<sub>2</sub>O", "CO<sub>2</sub>", "C<sub>6</sub>H<sub>12</sub>O<sub>6</sub>", "x<sup>2</sup>"),
+        *("m<sup>3</sup>", "10<sup>-27</sup>", "H<g1>2</g1>SO<g2>4</g2>", "10<sup>2</sup>"),
+    ],
+)
 @pytest.mark.parametrize("is_automatic", [True, False])
 def test_formulas_keep_what_is_raised_or_lowered(answer: Answer, formula: str, is_automatic: bool) -> None:
-    options = TranslationOptions(
-        beam_size=1,
-        length_penalty=1.0,
-        text_format=TextFormat.HTML,
-        protection=Protection(is_automatic=is_automatic),
-    )
+    options = replace(HTML, protection=Protection(is_automatic=is_automatic))
     found = translated(f"Ich habe {formula} gesehen.", shipped(), options, answer).text
     assert_hold_words(formula, found)
     if is_automatic:
@@ -308,11 +303,6 @@ def test_they_take_time_in_proportion_to_the_text(bundle: Bundle, part: str) -> 
 
 
 def test_a_sign_that_begins_no_reference_is_a_part_of_its_word():
-    shown: list[str] = []
-
-    def noted(text: str) -> str:
-        shown.append(text)
-        return text
-
-    assert translated("Das <b>ist</b> unser R&D", shipped(), HTML, noted).text.endswith("R&amp;D")
+    shown, notes = noting(copies)
+    assert translated("Das <b>ist</b> unser R&D", shipped(), HTML, notes).text.endswith("R&amp;D")
     assert shown == ["Das ist unser R&D"]

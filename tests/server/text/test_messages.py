@@ -14,15 +14,12 @@ from fluent.syntax import FluentParser, ast
 from hypothesis import given
 from hypothesis import strategies as st
 from icu4py.messageformat import MessageFormat
-from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shipped, translated
+from tests.server.text.answering import ALIGNED, ANSWERING, HTML, Answer, copies, forgets, shipped, translated
 
-from dragoman_server.text.options import TextFormat, TranslationOptions
+from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.translated import TranslatedText
 
-OPTIONS = TranslationOptions(beam_size=1, length_penalty=1.0, return_alignments=True)
-HTML = replace(OPTIONS, text_format=TextFormat.HTML)
-ANSWERING = pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
-FORMATS = pytest.mark.parametrize("options", [OPTIONS, HTML], ids=["plain", "html"])
+FORMATS = pytest.mark.parametrize("options", [ALIGNED, HTML], ids=["plain", "html"])
 VALUES = {"x": "QQX", "y": "QQY", "g": "male", "h": "x"}
 """What the arguments are that stand alone or that are chosen by; numbers are `n` and `m`."""
 REAL_FILES = Path(__file__).parents[4] / "shared/data"
@@ -86,7 +83,7 @@ def test_what_a_model_copies_is_shown_as_before(options: TranslationOptions, mes
 @ANSWERING
 @given(message=MESSAGES)
 def test_whatever_a_model_answers_a_message_shows_the_same_values(answer: Answer, message: str) -> None:
-    found = translated(message, between("en", "de"), OPTIONS, answer)
+    found = translated(message, between("en", "de"), ALIGNED, answer)
     for number in (0, 1, 5):
         assert put_in(shown(found.text, "de", number)) == put_in(shown(message, "en", number)), found.text
     for hypothesis in found.hypotheses:
@@ -99,7 +96,7 @@ def test_whatever_a_model_answers_a_message_shows_the_same_values(answer: Answer
 def test_a_choice_by_number_has_the_categories_of_the_target(language: str) -> None:
     bundle = between("en" if language != "en" else "ja", language)
     given = "{n, plural, one {# Hund} other {# Hunde}}" if language != "en" else "{n, plural, other {# Hund}}"
-    found = translated(given, bundle, OPTIONS, copies)
+    found = translated(given, bundle, ALIGNED, copies)
     rule = Locale(language).plural_form
     assert sorted(re.findall(r"(\w+) \{", found.text)) == sorted({*rule.tags, "other"})
     for number in range(30):
@@ -109,14 +106,14 @@ def test_a_choice_by_number_has_the_categories_of_the_target(language: str) -> N
 
 @pytest.mark.parametrize(("language", "categories"), [("en", 4), ("de", 1), ("fr", 2), ("it", 2), ("cy", 6)])
 def test_a_choice_by_rank_has_those_of_ranks(language: str, categories: int) -> None:
-    found = translated("Am {n, selectordinal, other {#}} da.", between("pl", language), OPTIONS, copies)
+    found = translated("Am {n, selectordinal, other {#}} da.", between("pl", language), ALIGNED, copies)
     assert found.text.count("{Am # da.}") == categories
 
 
 @pytest.mark.parametrize("language", ["fr", "ru", "ja", "lv"])
 def test_a_text_of_one_thing_in_words_is_shown_for_one_thing_alone(language: str) -> None:
     given = "Es {n, plural, one {ist ein Hund} other {sind # Hunde}} da."
-    found = translated(given, between("en", language), OPTIONS, copies)
+    found = translated(given, between("en", language), ALIGNED, copies)
     for number in (0, 1, 2, 21, 101):
         assert shown(found.text, language, number) == shown(given, "en", number)
 
@@ -155,7 +152,7 @@ def test_a_text_of_one_thing_in_words_is_shown_for_one_thing_alone(language: str
     ],
 )
 def test_a_sentence_is_whole_in_each_text_of_its_choice(given: str, expected: str) -> None:
-    assert translated(given, between("pl", "de"), OPTIONS, copies).text == expected
+    assert translated(given, between("pl", "de"), ALIGNED, copies).text == expected
 
 
 def test_tags_are_in_the_translation_once_each() -> None:
@@ -179,7 +176,7 @@ def test_tags_are_in_the_translation_once_each() -> None:
 )
 @pytest.mark.parametrize("answer", [copies, forgets])
 def test_a_choice_that_is_none_stays_and_is_told(choice: str, answer: Answer) -> None:
-    found = translated(f"Das ist {choice} da.", between("en", "pl"), OPTIONS, answer)
+    found = translated(f"Das ist {choice} da.", between("en", "pl"), ALIGNED, answer)
     assert found.text.count(choice) == 1
     told = [(warning.kind.value, warning.span) for warning in found.warnings]
     assert ("untranslated", (8, 8 + len(choice))) in told
@@ -188,21 +185,21 @@ def test_a_choice_that_is_none_stays_and_is_told(choice: str, answer: Answer) ->
 def test_choices_within_choices_come_to_a_bounded_number_of_texts() -> None:
     choice = "{g0, select, a {Ja} other {Nein}}"
     given = " ".join(choice.replace("0", str(number)) for number in range(20))
-    found = translated(given, between("fr", "de"), OPTIONS, copies)
+    found = translated(given, between("fr", "de"), ALIGNED, copies)
     assert found.num_units <= 64
     assert "untranslated" in {warning.kind.value for warning in found.warnings}
     values = {f"g{number}": "a" for number in range(20)}
     assert MessageFormat(found.text, "de").format(values) == " ".join(["Ja"] * 20)
     nested = "{n, plural, other {" * 100 + "Hund" + "}}" * 100
-    assert shown(translated(nested, between("en", "ar"), OPTIONS, copies).text, "ar", 3) == "Hund"
+    assert shown(translated(nested, between("en", "ar"), ALIGNED, copies).text, "ar", 3) == "Hund"
 
 
 def test_what_the_caller_protects_is_kept_within_a_choice() -> None:
     given = "{n, plural, one {# Hund} other {# Hunde}}"
     start = given.index("Hunde")
-    found = translated(given, between("en", "de"), OPTIONS, forgets, [(start, start + 5)])
+    found = translated(given, between("en", "de"), ALIGNED, forgets, [(start, start + 5)])
     assert found.text.count("Hunde") == 1
-    assert translated(given, between("en", "de"), OPTIONS, forgets, [(0, len(given))]).text == given
+    assert translated(given, between("en", "de"), ALIGNED, forgets, [(0, len(given))]).text == given
 
 
 def _fluent(text: str) -> ast.Pattern:
@@ -220,7 +217,7 @@ def test_choices_of_fluent_have_the_texts_of_the_target(answer: Answer, language
         "Wir haben { $n ->\n    [0] nichts\n    [one] { $n } Hund\n   *[other] { $n } Hunde\n} in { -haus }: "
         '{ DATETIME($d, month: "long") } { "{" }.'
     )
-    found = translated(given, between("en", language), OPTIONS, answer)
+    found = translated(given, between("en", language), ALIGNED, answer)
     [choice] = [
         element.expression for element in _fluent(found.text).elements if isinstance(element, ast.Placeable)
     ]
@@ -243,7 +240,7 @@ def test_messages_of_programs_are_read_by_icu_in_the_target(source: str) -> None
     messages = [line for line in lines if re.match(r"\{\w+, ?plural.*\}$", line)]
     assert messages
     for message in messages:
-        found: TranslatedText = translated(message, shipped(f"{source}-{target}"), OPTIONS, copies)
+        found: TranslatedText = translated(message, shipped(f"{source}-{target}"), ALIGNED, copies)
         name = message[1 : message.index(",")]
         for number in (0, 1, 2, 5):
             values = dict.fromkeys(re.findall(r"\{(\w+)[},]", message), "QQX") | {name: number}

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 from tests.growth import assert_linear
-from tests.server.text.answering import copies, forgets, shipped, translated
+from tests.server.text.answering import PLAIN, copies, forgets, shipped, translated
 
 from dragoman_server.text.find.unknown import has_no_letter_of, unreadable_words
 from dragoman_server.text.marks import Kind
-from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.stages import prepare
 
-OPTIONS = TranslationOptions(beam_size=1, length_penalty=1.0)
 DATA = Path(__file__).parents[4] / "shared" / "data"
 PUD, WIKIPEDIA = DATA / "tests" / "ud-pud", DATA / "more" / "wiki-mlqe-pe"
 PLACES = sorted({name.rpartition("/")[2] for name in zoneinfo.available_timezones()})
@@ -23,7 +21,7 @@ SURNAMES = [name for name in PLACES if re.fullmatch(r"[A-Z][a-z]{3,}", name)]
 
 
 def names(text: str, direction: str) -> list[str]:
-    marks = prepare(text, shipped(direction), OPTIONS, None).marks
+    marks = prepare(text, shipped(direction), PLAIN, None).marks
     return [text[slice(*mark.span)] for mark in marks if mark.kind is Kind.NAME]
 
 
@@ -44,7 +42,7 @@ def test_a_surname_behind_a_title_comes_out_once(direction: str, frame: str) -> 
         [name] = names(text, direction)
         assert surname in name
         for answer in (forgets, copies):
-            assert translated(text, shipped(direction), OPTIONS, answer).text.count(name) == 1
+            assert translated(text, shipped(direction), PLAIN, answer).text.count(name) == 1
 
 
 @pytest.mark.parametrize(
@@ -117,10 +115,9 @@ def test_unreadable_words_are_found(text: str, unknown: str, expected: list[tupl
 
 @pytest.mark.parametrize("direction", ["de-en", "en-de"])
 def test_names_with_letters_that_a_vocabulary_has_but_no_words_with_them_are_kept(direction: str) -> None:
-    options = TranslationOptions(beam_size=1, length_penalty=1.0)
     for name in UNREADABLE:
         text = f"Anna liest {name} und Peter." if direction == "de-en" else f"Anna reads {name} and Peter."
-        assert name in translated(text, shipped(direction), options, str.swapcase).hypotheses[0].text
+        assert name in translated(text, shipped(direction), PLAIN, str.swapcase).hypotheses[0].text
 
 
 def test_unreadable_words_take_time_in_proportion_to_the_text() -> None:

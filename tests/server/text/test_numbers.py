@@ -5,11 +5,10 @@ import sys
 
 import pytest
 from babel import Locale
-from tests.server.text.answering import copies, shipped, translated
+from tests.server.text.answering import PLAIN, copies, shipped, translated
 
 from dragoman_server.text.find.notation import notation
 from dragoman_server.text.find.numbers import in_notation, missing_numbers, numbers_in, written
-from dragoman_server.text.options import TranslationOptions
 
 
 def missing(source: str, answer: str, source_language: str = "de", target_language: str = "en") -> list[str]:
@@ -191,12 +190,11 @@ def test_a_number_has_its_plural_category_in_every_language(language: str) -> No
 )
 def test_a_number_that_may_be_thousandfold_is_told(direction: str, written: str, is_told: bool) -> None:
     point, group = str(Locale(direction[:2]).number_symbols["latn"]["decimal"]), "{}"
-    options = TranslationOptions(beam_size=1, length_penalty=1.0)
 
     def kinds(mark: str) -> set[str]:
         text = f"Tom sagt {written.replace(group, mark)} hier."
         return {
-            warning.kind.value for warning in translated(text, shipped(direction), options, copies).warnings
+            warning.kind.value for warning in translated(text, shipped(direction), PLAIN, copies).warnings
         }
 
     assert ("number_ambiguous" in kinds(point)) is is_told
@@ -233,8 +231,7 @@ def test_an_ordinal_is_one_with_its_ending(source: str, text: str, target: str, 
     ],
 )
 def test_an_ordinal_that_is_lost_is_put_back_with_its_ending(direction: str, text: str, wanted: str) -> None:
-    options = TranslationOptions(beam_size=1, length_penalty=1.0)
-    found = translated(text, shipped(direction), options, lambda shown: "Ja").text
+    found = translated(text, shipped(direction), PLAIN, lambda shown: "Ja").text
     assert wanted in found
     for leftover in ("st", "rd", "nd", "th"):
         assert leftover == wanted[-2:] or leftover not in found

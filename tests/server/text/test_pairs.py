@@ -14,16 +14,22 @@ from dragoman_bundle import Bundle
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.growth import assert_linear
-from tests.server.text.answering import ANSWERS, Answer, forgets, says_nothing, shipped, translated
+from tests.server.text.answering import (
+    ALIGNED,
+    ANSWERS,
+    HTML,
+    Answer,
+    forgets,
+    says_nothing,
+    shipped,
+    translated,
+)
 
 from dragoman_server.text.find.pairs import quotes
 from dragoman_server.text.judge.edges import finished
-from dragoman_server.text.options import Protection, TextFormat, TranslationOptions
+from dragoman_server.text.options import Protection
 from dragoman_server.text.stages import prepare
 from dragoman_server.text.translated import WarningKind
-
-OPTIONS = TranslationOptions(beam_size=1, length_penalty=1.0, return_alignments=True)
-HTML = replace(OPTIONS, text_format=TextFormat.HTML)
 
 
 def opens(shown: str) -> str:
@@ -92,7 +98,7 @@ def test_what_stands_around_a_sentence_stays_around_it(
     inner = data.draw(st.sampled_from([("", ""), *WITHIN[direction]]))
     speaker = data.draw(st.sampled_from(["", "ANNA: ", "FRAU MÜLLER: ", "– "]))
     found = translated(
-        f"{speaker}{opening}{inner[0]}{words}{end}{inner[1]}{closing}", shipped(direction), OPTIONS, answer
+        f"{speaker}{opening}{inner[0]}{words}{end}{inner[1]}{closing}", shipped(direction), ALIGNED, answer
     ).text
     first = own(direction, opening, 0) + (own(direction, inner[0], 2) if inner[0] else "")
     last = (own(direction, inner[1], 3) if inner[1] else "") + own(direction, closing, 1)
@@ -112,7 +118,7 @@ def test_what_stands_within_a_sentence_stays_around_something(
     text = before
     for opening, closing in chosen:
         text += f" {opening}{words}{closing} {behind}"
-    found = translated(f"{text}.", shipped(direction), OPTIONS, answer)
+    found = translated(f"{text}.", shipped(direction), ALIGNED, answer)
     signs = re.compile(f"[{re.escape(''.join(map(''.join, [*pairs, ('“‘„', '’”‚')])))}]")
     written = ["".join(own(direction, sign, place) for place, sign in enumerate(pair)) for pair in chosen]
     # Each is closed before the next one opens.
@@ -147,41 +153,40 @@ def test_what_stands_within_a_sentence_stays_around_something(
     ],
 )
 def test_what_frames_a_sentence(bundle: Bundle, text: str, expected: str) -> None:
-    options = HTML if text.startswith("<") else OPTIONS
+    options = HTML if text.startswith("<") else ALIGNED
     assert translated(text, bundle, options, forgets).text == expected
 
 
-def test_a_quotation_ends_behind_the_mark_that_it_ended_behind(bundle: Bundle) -> None:
-    def loses(shown: str) -> str:
-        return re.sub('[„“”"]', "", shown)
-
-    assert translated("»Das ist«, »ist gut.«", bundle, OPTIONS, loses).text == "“Das ist”, “ist gut.”"
-
-
-def test_what_stands_in_brackets_gets_no_mark_that_it_had_not(bundle: Bundle) -> None:
-    def asks(shown: str) -> str:
-        return shown.replace(")", "?)")
-
-    assert "?" not in translated("Tom (das ist gut) ist da.", bundle, OPTIONS, asks).text
-
-
-def test_pairs_that_stood_apart_do_not_come_to_stand_in_each_other(bundle: Bundle) -> None:
-    def nests(shown: str) -> str:
-        return "(gut (gut) gut)" if "(" in shown else "gut"
-
-    assert not re.search(r"\([^)]*\(", translated("(Das ist) (gut).", bundle, OPTIONS, nests).text)
+@pytest.mark.parametrize(
+    ("text", "answer", "expected"),
+    [
+        # A quotation ends behind the mark that it ended behind.
+        ("»Das ist«, »ist gut.«", lambda shown: re.sub('[„“”"]', "", shown), "“Das ist”, “ist gut.”"),
+        # What stands in brackets gets no mark that it had not.
+        ("Tom (das ist gut) ist da.", lambda shown: shown.replace(")", "?)"), "[^?]*"),
+        # Pairs that stood apart do not come to stand in each other.
+        (
+            "(Das ist) (gut).",
+            lambda shown: "(gut (gut) gut)" if "(" in shown else "gut",
+            r"((?!\([^)]*\().)*",
+        ),
+    ],
+    ids=["quotation", "mark", "apart"],
+)
+def test_signs_stay_where_they_stood(bundle: Bundle, text: str, answer: Answer, expected: str) -> None:
+    assert re.fullmatch(expected, translated(text, bundle, ALIGNED, answer).text)
 
 
 def test_a_sentence_that_is_translated_around_a_bracket_is_told(bundle: Bundle) -> None:
     text = "Der Hund (rot) ist da."
-    found = translated(text, bundle, OPTIONS, forgets, is_blind=True)
+    found = translated(text, bundle, ALIGNED, forgets, is_blind=True)
     assert found.text == "It is good (it is good) it is good."
     spans = [warning.span for warning in found.warnings if warning.kind is WarningKind.SPAN_PUT_BACK]
     assert spans == [(9, 10), (13, 14)]
 
 
 def test_nothing_of_it_is_done_where_protection_is_off(bundle: Bundle) -> None:
-    options = replace(OPTIONS, protection=Protection(is_automatic=False))
+    options = replace(ALIGNED, protection=Protection(is_automatic=False))
     for text in ("ANNA: „Ja“!", "(Ja) ist da", "– Ja:"):
         assert translated(text, bundle, options, forgets).text == "it is good"
 
@@ -252,12 +257,18 @@ def test_quotation_marks_are_those_that_icu_has() -> None:
 
 
 @pytest.mark.parametrize(
-    "part",
-    ["(", ")", "(a", "a) ", "„", '"', ' "a', "“a ", "« ", " »", '("', "(a)", "„a“ ", "'a ", "ANNA: ", "… "],
+    ("opening", "closing"),
+    [
+        *(
+            (part, "")
+            for part in ("(", ")", "(a", "a) ", "„", '"', ' "a', "“a ", "« ", " »", '("', "(a)", "„a“ ")
+        ),
+        *((part, "") for part in ("'a ", "ANNA: ", "… ")),
+        ("(", ")"),
+    ],
 )
-def test_they_are_found_in_time_in_proportion_to_the_text(bundle: Bundle, part: str) -> None:
-    assert_linear(lambda size: prepare(f"Ja {part * size} ja.", bundle, OPTIONS, None), 1_000 // len(part))
+def test_they_are_found_in_time_in_proportion_to_the_text(bundle: Bundle, opening: str, closing: str) -> None:
+    def prepares(size: int) -> None:
+        prepare(f"Ja {opening * size}ja{closing * size}.", bundle, ALIGNED, None)
 
-
-def test_so_are_those_that_stand_within_each_other(bundle: Bundle) -> None:
-    assert_linear(lambda size: prepare("(" * size + "ja" + ")" * size, bundle, OPTIONS, None), 1_000)
+    assert_linear(prepares, 1_000 // len(opening))

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.growth import assert_linear
-from tests.server.text.answering import ANSWERS, Answer, shipped, translated
+from tests.server.text.answering import ANSWERING, HTML, PLAIN, Answer, noting, shipped, translated
 
 from dragoman_server.text.find.table import TABLE
-from dragoman_server.text.options import TextFormat, TranslationOptions
+from dragoman_server.text.options import TranslationOptions
 
 UNITS = (
     "{", "%", "a@", "`", "{a,plural,", "/a", "www.", "a.", ":", "#", "1\ufe0f", "\\", "http://", "$",
@@ -56,9 +56,6 @@ def test_an_argument_of_any_length_is_one_span_if_it_is_closed() -> None:
     assert list(TABLE.find(opening * 300)) == []
 
 
-OPTIONS = TranslationOptions(beam_size=1, length_penalty=1.0)
-HTML = TranslationOptions(beam_size=1, length_penalty=1.0, text_format=TextFormat.HTML)
-ANSWERING = pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
 WORDS = st.lists(st.sampled_from(["Noch", "viele", "Hunde", "schlafen", "im", "Garten", "und"]), max_size=3)
 NAME = st.from_regex(r"[a-z]{1,6}(_[a-z]{1,6})?", fullmatch=True)
 CONVERSION = st.from_regex(r"[-+0#]?([1-9][0-9]?)?(\.[0-9])?[sdiuxXfge]", fullmatch=True)
@@ -95,7 +92,7 @@ def texts(draw: st.DrawFn, *kinds: st.SearchStrategy[str]) -> tuple[str, list[st
 @given(drawn=texts(PRINTF))
 def test_directives_of_printf_come_out_once_together(answer: Answer, drawn: tuple[str, list[str]]) -> None:
     text, runs = drawn
-    found = translated(text, shipped(), OPTIONS, answer).text
+    found = translated(text, shipped(), PLAIN, answer).text
     for run in runs:
         assert found.count(run) == text.count(run), (text, found)
     directive = "%[-+0#]?[0-9]*(?:[.][0-9])?[a-zA-Z%]"
@@ -107,12 +104,12 @@ def test_directives_of_printf_come_out_once_together(answer: Answer, drawn: tupl
 def test_a_translation_takes_the_values_of_its_text(answer: Answer, drawn: tuple[str, list[str]]) -> None:
     text, _ = drawn
     values = dict.fromkeys(re.findall(r"%\((.*?)\)", text), 7)
-    found = translated(text, shipped(), OPTIONS, answer).text
+    found = translated(text, shipped(), PLAIN, answer).text
     assert sorted(re.findall("7+", found % values)) == sorted(re.findall("7+", text % values)), found
 
 
 @ANSWERING
-@pytest.mark.parametrize("options", [OPTIONS, HTML], ids=["plain", "html"])
+@pytest.mark.parametrize("options", [PLAIN, HTML], ids=["plain", "html"])
 @given(drawn=texts(*OTHERS))
 def test_so_do_others(answer: Answer, options: TranslationOptions, drawn: tuple[str, list[str]]) -> None:
     text, runs = drawn
@@ -132,13 +129,8 @@ def test_what_touches_does_so_across_a_tag(answer: Answer) -> None:
 @ANSWERING
 @pytest.mark.parametrize("end", ["\\n", "\\n\\n", "\\r\\n"])
 def test_a_line_end_of_programs_bounds_sentences(answer: Answer, end: str) -> None:
-    shown: list[str] = []
-
-    def notes(text: str) -> str:
-        shown.append(text)
-        return answer(text)
-
-    found = translated(f"Guten Tag{end}Wie geht es{end}heute {{n}}{end}", shipped(), OPTIONS, notes).text
+    shown, notes = noting(answer)
+    found = translated(f"Guten Tag{end}Wie geht es{end}heute {{n}}{end}", shipped(), PLAIN, notes).text
     assert found.count(end) == 3
     assert found.count("\\") == 3 * end.count("\\")
     assert found.endswith(end)
@@ -149,7 +141,7 @@ def test_a_line_end_of_programs_bounds_sentences(answer: Answer, end: str) -> No
 def test_gettext_accepts_what_comes_of_its_messages(answer: Answer, tmp_path: Path) -> None:
     messages = ["100%% der %d Dateien", "%s%% fertig", "50%% von %s", "%-5s%s und %lu%%", "%.2f%% von %i"]
     entries = [
-        f'#, c-format\nmsgid "{text}"\nmsgstr "{translated(text, shipped(), OPTIONS, answer).text}"\n'
+        f'#, c-format\nmsgid "{text}"\nmsgstr "{translated(text, shipped(), PLAIN, answer).text}"\n'
         for text in messages
     ]
     header = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n'

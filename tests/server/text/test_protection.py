@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from tests.server.api.test_service import violated_fields
 from tests.server.calls import GERMAN, translate
 from tests.server.conftest import RunningServer, StartServer
@@ -58,45 +57,32 @@ async def test_references_by_numbers_of_any_length_are_read(start_server: StartS
     assert found.text.count(f'<b title="{reference}">') == 1
 
 
-@pytest.mark.parametrize(
-    ("fields", "violated"),
-    [
-        ({"protection": pb.Protection(do_not_translate=[" "])}, "protection.do_not_translate[0]"),
-        ({"protection": pb.Protection(terms=[pb.Term(source="", target="x")])}, "protection.terms[0]"),
-        ({"protection": pb.Protection(terms=[pb.Term(source="x", target="")])}, "protection.terms[0]"),
-        (
-            {"protection": pb.Protection(do_not_translate=["x"], terms=[pb.Term(source="X", target="y")])},
-            "protection.terms[0]",
-        ),
-        ({"protection": pb.Protection(terms=[pb.Term(source=str(n), target="y") for n in range(6)])},
-         "protection.terms"),
-        (
-            {"protection": pb.Protection(do_not_translate=["x" * 600_000, "y" * 400_001])},
-            "protection.terms",
-        ),
-        ({"protection": pb.Protection(patterns=["("])}, "protection.patterns[0]"),
-        ({"protection": pb.Protection(patterns=["((a{100}){100}){100}"])}, "protection.patterns[0]"),
-        ({"protection": pb.Protection(patterns=["a"] * 3)}, "protection.patterns"),
-        ({"protection": pb.Protection(glossaries=["none"])}, "protection.glossaries[0]"),
+async def test_nonsense_is_told(start_server: StartServer) -> None:
+    running = await start_server(limits=RequestLimits(max_terms=5, max_patterns=2))
+    term, spans = pb.Term, [pb.TextRange(start=2, end=5), pb.TextRange(start=0, end=3)]
+    protections: list[tuple[dict[str, object], str]] = [
+        ({"do_not_translate": [" "]}, "do_not_translate[0]"),
+        ({"terms": [term(source="", target="x")]}, "terms[0]"),
+        ({"terms": [term(source="x", target="")]}, "terms[0]"),
+        ({"do_not_translate": ["x"], "terms": [term(source="X", target="y")]}, "terms[0]"),
+        ({"terms": [term(source=str(number), target="y") for number in range(6)]}, "terms"),
+        ({"do_not_translate": ["x" * 600_000, "y" * 400_001]}, "terms"),
+        ({"patterns": ["("]}, "patterns[0]"),
+        ({"patterns": ["((a{100}){100}){100}"]}, "patterns[0]"),
+        ({"patterns": ["a"] * 3}, "patterns"),
+        ({"glossaries": ["none"]}, "glossaries[0]"),
+    ]
+    fields = [({"protection": pb.Protection(**given)}, f"protection.{field}") for given, field in protections]
+    for asked, violated in (
+        *fields,
         ({"protected_ranges": [pb.TextRanges()] * 2}, "protected_ranges"),
         ({"protected_ranges": [one_range(1, 99)]}, "protected_ranges[0]"),
         ({"protected_ranges": [one_range(1, 1)]}, "protected_ranges[0]"),
-        (
-            {
-                "protected_ranges": [
-                    pb.TextRanges(ranges=[pb.TextRange(start=2, end=5), pb.TextRange(start=0, end=3)])
-                ]
-            },
-            "protected_ranges[0]",
-        ),
+        ({"protected_ranges": [pb.TextRanges(ranges=spans)]}, "protected_ranges[0]"),
         ({"text_format": 7}, "text_format"),
-    ],
-    ids=str,
-)  # fmt: skip
-async def test_nonsense_is_told(start_server: StartServer, fields: dict[str, object], violated: str) -> None:
-    running = await start_server(limits=RequestLimits(max_terms=5, max_patterns=2))
-    request = pb.TranslateRequest(texts=["Ein Wort."], **GERMAN, **fields)  # type: ignore[arg-type]
-    assert await violated_fields(running, request) == [violated]
+    ):
+        request = pb.TranslateRequest(texts=["Ein Wort."], **GERMAN, **asked)  # type: ignore[arg-type]
+        assert await violated_fields(running, request) == [violated], str(asked)[:200]
 
 
 async def test_a_pattern_that_takes_others_forever_is_quick(running: RunningServer) -> None:

@@ -89,10 +89,18 @@ def test_of_a_list_everything_is_searched_for_that_may_move_up(bundle: Bundle) -
         assert sentence.options.num_hypotheses == num_searched
 
 
-def test_the_joined_texts_of_sentences_differ(bundle: Bundle) -> None:
-    # The last of a sentence's list stands for those that it lacks.
-    of_sentences: list[list[str]] = [["ja", "nein", "", "ja"], ["ja ja", "", "ja ja"]]
-    document = prepared(bundle, "Ja. Nein.", 3)
+@pytest.mark.parametrize(
+    ("num_hypotheses", "of_sentences", "expected"),
+    [
+        # The last of a sentence's list stands for those that it lacks.
+        (3, [["ja", "nein", "", "ja"], ["ja ja", "", "ja ja"]], [("ja ja ja", 0.0), ("nein ja ja", -1.0)]),
+        # Sentences that differ may join to one text.
+        (2, [["ja ja", "ja"], ["nein", "ja nein"]], [("ja ja nein", 0.0)]),
+    ],
+)
+def test_the_joined_texts_of_sentences_differ(
+    bundle: Bundle, num_hypotheses: int, of_sentences: list[list[str]], expected: list[tuple[str, float]]
+) -> None:
     results = [
         SentenceResult(
             hypotheses=tuple(
@@ -105,23 +113,8 @@ def test_the_joined_texts_of_sentences_differ(bundle: Bundle) -> None:
         )
         for texts in of_sentences
     ]
-    translated = complete(advance(document, results))
-    assert [found.text for found in translated.hypotheses] == ["ja ja ja", "nein ja ja"]
-    assert [found.score for found in translated.hypotheses] == [0.0, -1.0]
-
-
-def test_sentences_that_differ_may_join_to_one_text(bundle: Bundle) -> None:
-    document = prepared(bundle, "Ja. Nein.", 2)
-    results = [
-        SentenceResult(
-            hypotheses=tuple(hypothesis(*bundle.target_tokenizer.encode(text).ids) for text in texts),
-            queue_seconds=0.0,
-            encode_seconds=0.0,
-            decode_seconds=0.0,
-        )
-        for texts in (["ja ja", "ja"], ["nein", "ja nein"])
-    ]
-    assert [found.text for found in complete(advance(document, results)).hypotheses] == ["ja ja nein"]
+    found = complete(advance(prepared(bundle, "Ja. Nein.", num_hypotheses), results))
+    assert [(each.text, each.score) for each in found.hypotheses] == expected
 
 
 def test_a_text_that_comes_again_stays_where_it_came_first() -> None:

@@ -10,27 +10,30 @@ from tests.server.text.test_protection import translate
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.errors import ServerFileError
-from dragoman_server.glossaries import read_glossaries, read_glossary
+from dragoman_server.glossaries import Glossary, read_glossaries, read_glossary
 from dragoman_server.text.find.terms import MAX_OUTPUT_RATIO, OUTPUT_SLACK, Term, TermIndex, TermOutputError
 from dragoman_server.text.options import Protection, TranslationOptions
 
 
 def test_a_glossary_translates_between_any_two_of_its_languages(tmp_path: Path) -> None:
-    path = tmp_path / "a.tsv"
-    path.write_text("de\ten-GB\tfr\nFarbe\tcolour\tcouleur\nHund\t\tchien\n")
-    glossary = read_glossary(path)
-    index = glossary.index("de", "en")
-    assert index is not None
-    assert [item.output for item in index.find("Die Farbe des Hundes: Hund")] == ["colour"]
-    assert len(index) == 1
-    backwards = glossary.index("fr", "de")
-    assert backwards is not None
-    assert [item.output for item in backwards.find("CHIEN")] == ["HUND"]
+    glossary = glossary_of(tmp_path, "de\ten-GB\tfr\nFarbe\tcolour\tcouleur\nHund\t\tchien\n")
+    assert outputs(glossary, ("de", "en"), "Die Farbe des Hundes: Hund") == ["colour"]
+    assert len(glossary.index("de", "en") or []) == 1
+    assert outputs(glossary, ("fr", "de"), "CHIEN") == ["HUND"]
     assert glossary.index("de", "es") is None
-
-
-def test_a_folder_that_is_not_there_has_none(tmp_path: Path) -> None:
     assert read_glossaries(tmp_path / "none") == {}
+
+
+def glossary_of(folder: Path, content: str) -> Glossary:
+    path = folder / "a.tsv"
+    path.write_text(content)
+    return read_glossary(path)
+
+
+def outputs(glossary: Glossary, languages: tuple[str, str], text: str) -> list[str | None]:
+    index = glossary.index(*languages)
+    assert index is not None
+    return [item.output for item in index.find(text)]
 
 
 @pytest.mark.parametrize(
@@ -47,21 +50,14 @@ def test_a_folder_that_is_not_there_has_none(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, content: str, says: str) -> None:
-    path = tmp_path / "a.tsv"
-    path.write_text(content)
     with pytest.raises(ServerFileError, match=says):
-        read_glossary(path)
+        glossary_of(tmp_path, content)
 
 
 def test_thousands_of_terms_are_found_in_one_pass(tmp_path: Path) -> None:
-    path = tmp_path / "a.tsv"
-    path.write_text("de\ten\n" + "".join(f"wort{n}\tword{n}\n" for n in range(20_000)))
-    index = read_glossary(path).index("de", "en")
-    assert index is not None
-    assert [item.output for item in index.find("das wort77 und wort19999, wort20000")] == [
-        "word77",
-        "word19999",
-    ]
+    glossary = glossary_of(tmp_path, "de\ten\n" + "".join(f"wort{n}\tword{n}\n" for n in range(20_000)))
+    found = outputs(glossary, ("de", "en"), "das wort77 und wort19999, wort20000")
+    assert found == ["word77", "word19999"]
 
 
 @pytest.mark.parametrize(
@@ -79,11 +75,8 @@ def test_thousands_of_terms_are_found_in_one_pass(tmp_path: Path) -> None:
     ],
 )
 def test_a_term_is_found_in_any_script(tmp_path: Path, text: str, found: list[str]) -> None:
-    path = tmp_path / "a.tsv"
-    path.write_text("zh\ten\n苹果\tapple\niPhone\tiPhone\nकिताब\tbook\nHaus\thouse\n")
-    index = read_glossary(path).index("zh", "en")
-    assert index is not None
-    assert [item.output for item in index.find(text)] == found
+    content = "zh\ten\n苹果\tapple\niPhone\tiPhone\nकिताब\tbook\nHaus\thouse\n"
+    assert outputs(glossary_of(tmp_path, content), ("zh", "en"), text) == found
 
 
 @pytest.mark.parametrize(
