@@ -68,25 +68,19 @@ def test_image_holds_the_packages_that_the_server_imports(dockerfile: Dockerfile
     assert {"dragoman_training", "dragoman_export"} <= packages
 
 
-def test_image_has_no_torch(dockerfile: Dockerfile, compose: Tree) -> None:
+def test_no_image_has_torch_and_each_the_onnxruntime_of_its_device(
+    dockerfile: Dockerfile, compose: Tree
+) -> None:
     assert not any("torch" in instruction.text for instruction in dockerfile)
-    for build in builds(compose):
-        installed = requirements(build["args"]["EXTRAS"])
-        assert "sentencepiece" in installed
-        assert not any("torch" in name for name in installed)
-
-
-def test_every_image_that_the_file_names_is_of_extras_that_there_are(dockerfile: Dockerfile) -> None:
-    shown = re.findall(r"--build-arg EXTRAS=(\S+) \.", (ROOT / "server" / "Dockerfile").read_text())
-    assert {"numba", "onnxruntime"} <= requirements(next(extras for extras in shown if "align" in extras))
-    for extras in shown:
-        assert not any("torch" in name for name in requirements(extras))
-
-
-def test_each_image_has_the_onnxruntime_of_its_device(compose: Tree) -> None:
     cpu, gpu = (requirements(build["args"]["EXTRAS"]) for build in builds(compose))
     assert {name for name in cpu if name.startswith("onnxruntime")} == {"onnxruntime"}
     assert "onnxruntime-gpu[cuda,cudnn]" in gpu, "a container has the driver, and of CUDA nothing else"
+    # Those, too, whose extras stand in the file's head.
+    shown = re.findall(r"--build-arg EXTRAS=(\S+) \.", (ROOT / "server" / "Dockerfile").read_text())
+    assert {"numba", "onnxruntime"} <= requirements(next(extras for extras in shown if "align" in extras))
+    assert all("sentencepiece" in installed for installed in (cpu, gpu))
+    for installed in (cpu, gpu, *map(requirements, shown)):
+        assert not any("torch" in name for name in installed)
 
 
 def test_container_does_not_run_as_root(dockerfile: Dockerfile) -> None:
@@ -142,18 +136,11 @@ def seconds(duration: str) -> float:
     return float(match[1])
 
 
-def test_ports_are_reached_from_this_machine_alone(compose: Tree) -> None:
-    published = {name: service["ports"] for name, service in compose["services"].items()}
-    assert published == {
-        "dragoman-cpu": ["127.0.0.1:50051:50051", "127.0.0.1:8080:8080"],
-        "dragoman-gpu": ["127.0.0.1:50051:50051", "127.0.0.1:8080:8080"],
-        "dragoman-get": ["127.0.0.1:50051:50051", "127.0.0.1:8080:8080"],
-        "prometheus": ["127.0.0.1:9090:9090"],
-        "grafana": ["127.0.0.1:3000:3000"],
-    }
-
-
-def test_every_container_is_confined(compose: Tree) -> None:
+def test_every_container_is_confined_and_reached_from_this_machine_alone(compose: Tree) -> None:
+    own = ["127.0.0.1:50051:50051", "127.0.0.1:8080:8080"]
+    servers = dict.fromkeys(("dragoman-cpu", "dragoman-gpu", "dragoman-get"), own)
+    others = {"prometheus": ["127.0.0.1:9090:9090"], "grafana": ["127.0.0.1:3000:3000"]}
+    assert {name: service["ports"] for name, service in compose["services"].items()} == servers | others
     for service in compose["services"].values():
         assert service["read_only"] is True
         assert service["tmpfs"] == ["/tmp"]
@@ -161,9 +148,6 @@ def test_every_container_is_confined(compose: Tree) -> None:
         assert service["security_opt"] == ["no-new-privileges:true"]
         assert "privileged" not in service
         assert service.get("user") not in ("root", "0")
-
-
-def test_every_folder_that_is_mounted_exists_and_is_read_only(compose: Tree) -> None:
     mounts = [mount for service in compose["services"].values() for mount in bind_mounts(service)]
     assert len(mounts) == 6
     for source, _, read_only in mounts:
@@ -179,9 +163,7 @@ def test_server_takes_its_environment_and_command(options: Tree, service: Tree) 
     assert options["host"] == "0.0.0.0", "a container's loopback is out of reach"
     [(_, target, _)] = bind_mounts(service)
     assert options["models"] == Path(target)
-
-
-def test_drain_ends_before_docker_kills(options: Tree, service: Tree) -> None:
+    # Its drain ends before Docker kills it.
     assert seconds(service["stop_grace_period"]) >= options["drain_seconds"] + 5
 
 
@@ -201,17 +183,13 @@ def test_models_are_fetched_into_a_volume_that_the_server_may_write(
     )
 
 
-@pytest.mark.parametrize("service", SERVERS[1:], indirect=True)
-def test_gpu_server_reserves_the_gpu_and_refuses_to_run_without(options: Tree, service: Tree) -> None:
+def test_the_gpu_server_alone_reserves_a_gpu_and_refuses_to_run_without(options: Tree, service: Tree) -> None:
+    if options["device"] == "cpu":
+        assert "deploy" not in service
+        return
     [device] = service["deploy"]["resources"]["reservations"]["devices"]
     assert device == {"driver": "nvidia", "count": 1, "capabilities": ["gpu"]}
     assert options["device"] == "cuda"
-
-
-@pytest.mark.parametrize("service", SERVERS[:1], indirect=True)
-def test_cpu_server_asks_for_no_gpu(options: Tree, service: Tree) -> None:
-    assert "deploy" not in service
-    assert options["device"] == "cpu"
 
 
 def test_health_check_of_a_service_is_a_command_that_the_server_brings(service: Tree, options: Tree) -> None:
@@ -258,18 +236,13 @@ def test_it_starts_the_server_and_waits_for_its_drain() -> None:
 
 
 @needs_systemd
-def test_systemd_understands_it(tmp_path: Path) -> None:
+def test_systemd_understands_it_and_it_may_little(tmp_path: Path) -> None:
     unit = tmp_path / "dragoman.service"
     unit.write_text(UNIT.replace(setting("ExecStart").split()[0], sys.executable))
-    checked = subprocess.run(
-        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=True
-    )
+    command = ["systemd-analyze", "verify", str(unit)]
+    checked = subprocess.run(command, capture_output=True, text=True, check=True)
     assert checked.stdout + checked.stderr == ""
-
-
-@needs_systemd
-def test_it_may_little() -> None:
-    """By systemd's own measure, from 0 to 10, of what a service could do if it were taken over."""
+    # By systemd's own measure, from 0 to 10, of what a service could do if it were taken over.
     command = ["systemd-analyze", "security", "--offline=true", "--threshold=20", "deploy/dragoman.service"]
     rated = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert rated.returncode == 0, rated.stdout

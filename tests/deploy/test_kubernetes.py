@@ -44,10 +44,12 @@ def options(container: Tree, dockerfile: Dockerfile, monkeypatch: pytest.MonkeyP
     return serve_options(dockerfile, environment, container["args"], monkeypatch)
 
 
-@pytest.mark.parametrize("kind", ["Deployment", "Service"])
-def test_each_object_is_one_that_kubernetes_knows(objects: Tree, kind: str) -> None:
-    kubernetes_validate.validate(objects[kind], kubernetes_validate.latest_version(), strict=True)
+def test_each_object_is_one_that_kubernetes_knows(objects: Tree) -> None:
     assert objects.keys() == {"Deployment", "Service"}
+    found = {name: load(name) for name in KNOWN}
+    assert {name: each["kind"] for name, each in found.items()} == KNOWN
+    for each in (*objects.values(), *found.values()):
+        kubernetes_validate.validate(each, kubernetes_validate.latest_version(), strict=True)
 
 
 def test_kustomize_names_the_image_of_the_deployment(container: Tree) -> None:
@@ -66,10 +68,17 @@ def test_the_ingress_leads_to_the_services_http(objects: Tree) -> None:
     assert ingress["spec"]["tls"][0]["hosts"] == [rule["host"]]
 
 
-def test_the_service_and_the_deployment_choose_the_same_pods(objects: Tree) -> None:
-    labels = objects["Deployment"]["spec"]["template"]["metadata"]["labels"]
-    assert objects["Deployment"]["spec"]["selector"]["matchLabels"] == labels
-    assert objects["Service"]["spec"]["selector"] == labels
+def test_all_choose_the_pods_of_the_deployment(
+    objects: Tree, deployment: Tree, labels: dict[str, str]
+) -> None:
+    assert deployment["spec"]["selector"]["matchLabels"] == labels
+    for service in (objects["Service"], load("headless-service")):
+        assert service["spec"]["selector"] == labels
+    for name in ("disruption-budget", "pod-monitor"):
+        assert load(name)["spec"]["selector"]["matchLabels"] == labels
+    target = load("autoscaler")["spec"]["scaleTargetRef"]
+    assert {target["kind"], target["name"]} == {deployment["kind"], deployment["metadata"]["name"]}
+    assert target["apiVersion"] == deployment["apiVersion"]
 
 
 def test_ports_and_probes_are_those_that_the_server_listens_on(
@@ -145,11 +154,9 @@ def load(name: str) -> Tree:
 
 
 @pytest.fixture(scope="module")
-def deployment() -> Tree:
-    found = yaml.safe_load_all((KUBERNETES / "one" / "dragoman.yml").read_text())
-    [deployment] = [each for each in found if each["kind"] == "Deployment"]
-    assert isinstance(deployment, dict)
-    return deployment
+def deployment(objects: Tree) -> Tree:
+    found: Tree = objects["Deployment"]
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -157,13 +164,6 @@ def labels(deployment: Tree) -> dict[str, str]:
     """Of each pod."""
     found: dict[str, str] = deployment["spec"]["template"]["metadata"]["labels"]
     return found
-
-
-@pytest.mark.parametrize(("name", "kind"), KNOWN.items(), ids=list(KNOWN))
-def test_each_object_of_many_is_one_that_kubernetes_knows(name: str, kind: str) -> None:
-    found = load(name)
-    assert found["kind"] == kind
-    kubernetes_validate.validate(found, kubernetes_validate.latest_version(), strict=True)
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not here")
@@ -178,7 +178,7 @@ def test_kustomize_builds_objects_that_kubernetes_knows(name: str, number: int) 
 
 
 def test_kustomize_has_all_but_the_job_and_leaves_the_number_of_pods_to_the_autoscaler(
-    deployment: Tree, dockerfile: Dockerfile, monkeypatch: pytest.MonkeyPatch
+    deployment: Tree, container: Tree, dockerfile: Dockerfile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kustomization = load("kustomization")
     files = {path.name for path in MANY.iterdir()} - {"kustomization.yml", "corpus-job.yml"}
@@ -189,7 +189,6 @@ def test_kustomize_has_all_but_the_job_and_leaves_the_number_of_pods_to_the_auto
     assert removal == {"op": "remove", "path": "/spec/replicas"}
     assert "replicas" in deployment["spec"], "there must be something to remove"
     assert (addition["op"], addition["path"]) == ("add", "/spec/template/spec/containers/0/env/-")
-    [container] = deployment["spec"]["template"]["spec"]["containers"]
     monkeypatch.setenv(addition["value"]["name"], addition["value"]["value"])
     options = serve_options(
         dockerfile, {each["name"]: each["value"] for each in container["env"]}, container["args"], monkeypatch
@@ -197,19 +196,9 @@ def test_kustomize_has_all_but_the_job_and_leaves_the_number_of_pods_to_the_auto
     assert options["max_connection_age_seconds"] == 300
 
 
-def test_all_choose_the_pods_of_the_deployment(deployment: Tree, labels: dict[str, str]) -> None:
-    assert load("headless-service")["spec"]["selector"] == labels
-    assert load("disruption-budget")["spec"]["selector"]["matchLabels"] == labels
-    assert load("pod-monitor")["spec"]["selector"]["matchLabels"] == labels
-    target = load("autoscaler")["spec"]["scaleTargetRef"]
-    assert {target["kind"], target["name"]} == {deployment["kind"], deployment["metadata"]["name"]}
-    assert target["apiVersion"] == deployment["apiVersion"]
-
-
-def test_the_headless_service_stands_for_pods_on_their_own_port(deployment: Tree) -> None:
+def test_the_headless_service_stands_for_pods_on_their_own_port(container: Tree) -> None:
     spec = load("headless-service")["spec"]
     assert spec["clusterIP"] == "None"
-    [container] = deployment["spec"]["template"]["spec"]["containers"]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     [port] = spec["ports"]
     # Clients take the port that they are told: there is nobody between to change it.
@@ -217,11 +206,10 @@ def test_the_headless_service_stands_for_pods_on_their_own_port(deployment: Tree
 
 
 def test_the_pod_monitor_scrapes_the_metrics_port_under_the_job_that_alerts_look_for(
-    deployment: Tree, labels: dict[str, str], rules: list[Tree]
+    container: Tree, labels: dict[str, str], rules: list[Tree]
 ) -> None:
     spec = load("pod-monitor")["spec"]
     [endpoint] = spec["podMetricsEndpoints"]
-    [container] = deployment["spec"]["template"]["spec"]["containers"]
     assert endpoint["port"] in [port["name"] for port in container["ports"]]
     assert (endpoint["port"], endpoint["path"]) == ("metrics", "/metrics")
     [down] = [rule["expr"] for rule in rules if rule.get("alert") == "DragomanDown"]

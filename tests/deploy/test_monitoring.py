@@ -41,14 +41,19 @@ def test_rules_ask_for_what_the_server_exports(rules: list[Tree], exported: Labe
 
 
 @needs_promtool
-def test_promtool_accepts_configuration_and_rules() -> None:
-    subprocess.run(["promtool", "check", "config", PROMETHEUS / "prometheus.yml"], check=True)
-
-
-@needs_promtool
-@pytest.mark.parametrize("name", ["alerts", "alerts_over_days"])
-def test_alerts_fire_when_they_should_and_only_then(name: str) -> None:
-    subprocess.run(["promtool", "test", "rules", ROOT / "tests" / "deploy" / f"{name}.yml"], check=True)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check", "config", PROMETHEUS / "prometheus.yml"],
+        *(
+            ["test", "rules", ROOT / "tests" / "deploy" / f"{name}.yml"]
+            for name in ("alerts", "alerts_over_days")
+        ),
+    ],
+    ids=["config", "alerts", "alerts_over_days"],
+)
+def test_promtool_accepts_the_configuration_and_alerts_fire_when_they_should(command: list[str]) -> None:
+    subprocess.run(["promtool", *command], check=True)
 
 
 def test_the_objective_is_the_same_limit_wherever_it_stands(rules: list[Tree], dashboard: Tree) -> None:

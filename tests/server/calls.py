@@ -64,6 +64,12 @@ class _Ended:
         self.code, self.details, self.trailing_metadata = error.code, error.details, error.trailing_metadata
 
 
+def reason_of(caplog: pytest.LogCaptureFixture, message: str) -> str:
+    """What the one record of this message in the log gives as its reason."""
+    (record,) = [record for record in caplog.records if record.message == message]
+    return str(vars(record)["reason"])
+
+
 async def violated_fields(running: RunningServer, request: pb.TranslateRequest) -> list[str]:
     error = await failure(running.stub.Translate(request))
     assert error.code() is grpc.StatusCode.INVALID_ARGUMENT

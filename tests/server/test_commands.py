@@ -23,30 +23,21 @@ def run_doctor(models: Path) -> Result:
     return CliRunner().invoke(doctor, ["--models", str(models)])
 
 
-def test_a_machine_that_can_serve_is_told_so(tmp_path: Path) -> None:
+def test_a_machine_that_can_serve_is_told_so_and_a_damaged_model_is_an_error(tmp_path: Path) -> None:
+    result = run_doctor(tmp_path / "nowhere")
+    assert result.exit_code == 1
+    assert "dragoman get de-en" in result.output
     write_bundle(tmp_path)
     result = run_doctor(tmp_path)
     assert result.exit_code == 0, result.output
     assert "ERROR" not in result.output
     assert "model de-en/1: every file is whole" in result.output
-
-
-def test_a_damaged_model_is_an_error(tmp_path: Path) -> None:
-    write_bundle(tmp_path)
     shutil.copytree(tmp_path / "de-en" / "1", tmp_path / "de-en" / "2")
     (tmp_path / "de-en" / "1" / "manifest.json").write_text("{")
     result = run_doctor(tmp_path)
     assert result.exit_code == 1
-    assert [line.split()[2] for line in result.output.splitlines() if line.startswith("ERROR")] == [
-        "de-en/1:",
-        "de-en/2:",
-    ]
-
-
-def test_without_models_it_says_where_they_are_from(tmp_path: Path) -> None:
-    result = run_doctor(tmp_path / "nowhere")
-    assert result.exit_code == 1
-    assert "dragoman get de-en" in result.output
+    errors = [line.split()[2] for line in result.output.splitlines() if line.startswith("ERROR")]
+    assert errors == ["de-en/1:", "de-en/2:"]
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,15 +85,13 @@ async def test_texts_and_sentences_have_a_confidence(start_server: StartServer) 
     running = await start_server(models=ROOT / "models")
     text = "Guten Morgen.  Verfahrensrechtliche Quasinormen bedingen Abschreibungsdifferenzen!"
     async with AsyncClient(f"localhost:{running.server.port}") as client:
-        (translation,) = await client.translate([text], source="de", target="en")
-        (nothing,) = await client.translate(["17"], source="de", target="en")
+        translation, nothing = await client.translate([text, "17"], source="de", target="en")
         assert {model.calibrated for model in await client.models()} == {True}
     first, second = translation.sentence_confidences
     spans = [(each.source_start, each.source_end) for each in (first, second)]
     assert [text[slice(*span)] for span in spans] == [text[:13], text[15:]]
-    assert translation.text[: first.target_end] + "  " + translation.text[second.target_start :] == (
-        translation.text
-    )
+    parts = translation.text[: first.target_end], translation.text[second.target_start :]
+    assert "  ".join(parts) == translation.text
     assert 0 < second.confidence < 0.5 < first.confidence < 1
     mean = (13 * first.confidence + len(text[15:]) * second.confidence) / (13 + len(text[15:]))
     assert translation.confidence == pytest.approx(mean, rel=1e-5)

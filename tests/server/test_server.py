@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from urllib.error import URLError
@@ -22,7 +21,7 @@ from click.testing import CliRunner, Result
 from dragoman_bundle import Bundle
 from google.rpc.error_details_pb2 import RetryInfo
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from tests.server.calls import GERMAN, detail, failure
+from tests.server.calls import GERMAN, detail, failure, held, item, until
 from tests.server.conftest import CPU, RunningServer, StartProcess, StartServer, free_port
 from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.late_file import HANGING, hang, make_late
@@ -75,31 +74,27 @@ def test_a_signal_lets_accepted_calls_finish(start_process: StartProcess, slow_m
     assert events[-1] == "stopped"
 
 
-def test_a_drain_that_takes_too_long_cuts_calls_off(start_process: StartProcess, slow_models: Path) -> None:
-    server = start_process("--models", str(slow_models), "--port", "0", "--drain-seconds", "0.1")
+@pytest.mark.parametrize("signals", [1, 2])
+def test_a_drain_that_takes_too_long_or_a_second_signal_cuts_calls_off(
+    start_process: StartProcess, slow_models: Path, signals: int
+) -> None:
+    seconds = "0.1" if signals == 1 else "30"
+    server = start_process("--models", str(slow_models), "--port", "0", "--drain-seconds", seconds)
     port = server.wait_for("ready")["port"]
     with grpc.insecure_channel(f"localhost:{port}") as channel:
         stub = TranslationServiceStub(channel)
-        accepted = stub.Translate.future(pb.TranslateRequest(texts=["wort " * 10] * 200, **GERMAN))
+        accepted = stub.Translate.future(pb.TranslateRequest(texts=["wort " * 10] * 500, **GERMAN))
         stub.Translate(pb.TranslateRequest(texts=["ja"], **GERMAN))
-        server.process.terminate()
+        server.process.send_signal(signal.SIGINT)
+        if signals == 2:
+            server.wait_for("draining")
+            server.process.send_signal(signal.SIGINT)
+            assert server.end()[0] == -signal.SIGINT
+            return
         assert accepted.exception().code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
     code, rest = server.end()
     assert code == 3
     assert "cut off" in rest
-
-
-def test_a_second_signal_ends_at_once(start_process: StartProcess, slow_models: Path) -> None:
-    server = start_process("--models", str(slow_models), "--port", "0")
-    port = server.wait_for("ready")["port"]
-    with grpc.insecure_channel(f"localhost:{port}") as channel:
-        stub = TranslationServiceStub(channel)
-        stub.Translate.future(pb.TranslateRequest(texts=["wort " * 10] * 500, **GERMAN))
-        stub.Translate(pb.TranslateRequest(texts=["ja"], **GERMAN))
-        server.process.send_signal(signal.SIGINT)
-        server.wait_for("draining")
-        server.process.send_signal(signal.SIGINT)
-        assert server.end()[0] == -signal.SIGINT
 
 
 async def test_the_log_says_how_graphs_run(
@@ -132,17 +127,17 @@ def test_a_port_in_use_is_told(models: Path) -> None:
 
 
 async def test_two_servers_never_share_a_port(running: RunningServer, models: Path) -> None:
-    config = ServerConfig(models=models, port=running.server.port, metrics_port=0)
-    with pytest.raises(PortError, match="already in use"):
-        await Server(config).start()
-    assert await running.stub.ListModels(pb.ListModelsRequest())
-
-
-async def test_a_metrics_port_in_use_is_told(running: RunningServer, models: Path) -> None:
     metrics_port = int(running.metrics_url.split(":")[2].split("/")[0])
-    config = ServerConfig(models=models, port=0, metrics_port=metrics_port)
-    with pytest.raises(PortError, match=f"port {metrics_port}: .*; choose another with --metrics-port$"):
-        await Server(config).start()
+    for ports, told in (
+        ({"port": running.server.port, "metrics_port": 0}, "already in use"),
+        (
+            {"port": 0, "metrics_port": metrics_port},
+            f"{metrics_port}: .*; choose another with --metrics-port$",
+        ),
+    ):
+        with pytest.raises(PortError, match=told):
+            await Server(ServerConfig(models=models, **ports)).start()
+    assert await running.stub.ListModels(pb.ListModelsRequest())
 
 
 @pytest.mark.parametrize("metrics_host", [None, "", "127.0.0.1"])
@@ -194,19 +189,14 @@ def test_a_gpu_that_is_missing_is_told_before_graphs_for_it(
         (["--port", "9055", "--metrics-port", "9055"], "--metrics-port is 9055, where gRPC listens already"),
         (["--threads", "0"], "'--threads'"),
         (["--device", "tpu"], "'tpu'"),
+        ([], "DRAGOMAN_SERVE_MAX_QUEU sets no option; did you mean DRAGOMAN_SERVE_MAX_QUEUE?"),
     ],
 )
 def test_an_option_out_of_bounds_is_named(tmp_path: Path, arguments: list[str], words: str) -> None:
-    ended = CliRunner().invoke(cli.serve, ["--models", str(tmp_path), *arguments])
+    environment = {} if arguments else {"DRAGOMAN_SERVE_MAX_QUEU": "5"}
+    ended = CliRunner(env=environment).invoke(cli.serve, ["--models", str(tmp_path), *arguments])
     assert ended.exit_code == 2
     assert words in ended.output
-
-
-def test_a_variable_that_sets_no_option_is_refused(tmp_path: Path) -> None:
-    ended = CliRunner(env={"DRAGOMAN_SERVE_MAX_QUEU": "5"}).invoke(cli.serve, ["--models", str(tmp_path)])
-    assert ended.exit_code == 2
-    told = "DRAGOMAN_SERVE_MAX_QUEU sets no option; did you mean DRAGOMAN_SERVE_MAX_QUEUE?"
-    assert told in ended.output
 
 
 async def test_calls_are_unavailable_until_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,8 +313,7 @@ async def test_an_answer_that_nobody_reads_holds_no_place_for_ever(start_server:
         for _ in range(2):
             begin("/dragoman.v1.TranslationService/ListModels", b"")
         await running.until("grpc_server_handled_total", 2, grpc_method="ListModels", grpc_code="OK")
-        while running.server._gate.answers.num_inside:
-            await asyncio.sleep(0.01)
+        await until(lambda: not running.server._gate.answers.num_inside)
         assert await running.stub.ListModels(pb.ListModelsRequest())
         assert await running.server.drain()
 
@@ -360,15 +349,10 @@ async def test_a_dead_caller_leaves(start_server: StartServer, monkeypatch: pyte
     monkeypatch.setattr("dragoman_server.api.grpc_options.KEEPALIVE_MILLISECONDS", 100)
     monkeypatch.setattr("dragoman_server.api.grpc_options.KEEPALIVE_TIMEOUT_MILLISECONDS", 100)
     running = await start_server()
-
-    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
-        yield pb.TranslateStreamRequest(config={"model": "de-en"})
-        yield pb.TranslateStreamRequest(item={"id": "1", "text": "Ja."})
-        await asyncio.Event().wait()
-
+    messages = held(pb.TranslateStreamRequest(config={"model": "de-en"}), item("1", "Ja."))
     async with asyncio.timeout(60), wire_to(running.server.port, both_ways=True) as (port, passes):
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            call = TranslationServiceStub(channel).TranslateStream(messages())
+            call = TranslationServiceStub(channel).TranslateStream(messages)
             assert (await call.read()).id == "1"
             # While it answers, it may be silent.
             await asyncio.sleep(1)
@@ -387,16 +371,13 @@ def break_down(scheduler: Scheduler, now: float) -> None:
 async def test_an_ended_engine_is_told(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
     running = await start_server()
     stub = health_pb2_grpc.HealthStub(running.channel)
-    watched = [
-        stub.Watch(health_pb2.HealthCheckRequest(service=service))
-        for service in ("", "dragoman.v1.model/de-en/1")
-    ]
+    services = ("", "dragoman.v1.model/de-en/1")
+    watched = [stub.Watch(health_pb2.HealthCheckRequest(service=service)) for service in services]
     assert [(await watch.read()).status for watch in watched] == [SERVING, SERVING]
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     monkeypatch.setattr(Scheduler, "expire", break_down)
-    assert (
-        await failure(running.stub.Translate(pb.TranslateRequest(texts=["ja"], **GERMAN)))
-    ).code() is grpc.StatusCode.UNAVAILABLE
+    error = await failure(running.stub.Translate(pb.TranslateRequest(texts=["ja"], **GERMAN)))
+    assert error.code() is grpc.StatusCode.UNAVAILABLE
     assert [(await watch.read()).status for watch in watched] == [NOT_SERVING, NOT_SERVING]
     assert running.metric("dragoman_serving") == 0
 
@@ -492,17 +473,14 @@ async def test_a_server_replaces_its_processes(start_process: StartProcess, slow
     assert not any(Path(f"/proc/{pid}").exists() for pid in stopped)
 
 
-def test_why_it_does_not_start_is_in_the_log(tmp_path: Path) -> None:
-    (tmp_path / "de-en" / "1").mkdir(parents=True)
+def test_why_it_does_not_start_is_in_the_log_or_an_error_where_that_is_text(tmp_path: Path) -> None:
+    (tmp_path / "de-en" / "2").mkdir(parents=True)
     ended = run("--models", str(tmp_path), "--port", "0", "--log-format", "json")
     assert ended.returncode == 1
     event = json.loads(ended.stderr.splitlines()[-1])
     assert event["message"] == "not serving"
     assert "no bundle in" in event["reason"]
-    assert "de-en/1" in event["reason"]
-
-
-def test_why_it_does_not_start_is_an_error_where_the_log_is_text(tmp_path: Path) -> None:
+    assert "de-en/2" in event["reason"]
     graph = write_bundle(tmp_path) / "fp32" / "decoder_step.onnx"
     graph.write_bytes(graph.read_bytes()[:100])
     ended = run("--models", str(tmp_path), "--port", "0", "--log-format", "text")
@@ -534,21 +512,13 @@ async def test_health_is_told_per_service_and_model(start_server: StartServer, t
     (tmp_path / "de-en" / "2").mkdir()
     running = await start_server(models=tmp_path)
     stub = health_pb2_grpc.HealthStub(running.channel)
-    statuses = {
-        service: (await stub.Check(health_pb2.HealthCheckRequest(service=service))).status
-        for service in (
-            "",
-            "dragoman.v1.TranslationService",
-            "dragoman.v1.model/de-en",
-            "dragoman.v1.model/de-en/1",
-            "dragoman.v1.model/de-en/2",
-            "dragoman.v1.model/fr-en",
-        )
-    }
-    assert list(statuses.values()) == [SERVING, SERVING, SERVING, SERVING, NOT_SERVING, NOT_SERVING]
-    assert (
-        await failure(stub.Check(health_pb2.HealthCheckRequest(service="dragoman.v1.model/xx")))
-    ).code() is grpc.StatusCode.NOT_FOUND
+    models = {"de-en": SERVING, "de-en/1": SERVING, "de-en/2": NOT_SERVING, "fr-en": NOT_SERVING}
+    expected = {f"dragoman.v1.model/{name}": status for name, status in models.items()}
+    for service, status in (expected | {"": SERVING, "dragoman.v1.TranslationService": SERVING}).items():
+        told = await stub.Check(health_pb2.HealthCheckRequest(service=service))
+        assert told.status == status, service
+    error = await failure(stub.Check(health_pb2.HealthCheckRequest(service="dragoman.v1.model/xx")))
+    assert error.code() is grpc.StatusCode.NOT_FOUND
 
 
 async def test_reflection_describes_the_api(start_server: StartServer) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.server.access import ADA, BOB
-from tests.server.calls import GERMAN
+from tests.server.calls import GERMAN, until
 from tests.server.conftest import CPU, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
@@ -62,8 +62,7 @@ async def test_streams_take_turns_too(start_server: StartServer, slow_models: Pa
 
     done = {ADA: 0, BOB: 0}
     many = asyncio.create_task(stream(ADA, 100))
-    while not done[ADA]:
-        await asyncio.sleep(0.01)
+    await until(lambda: done[ADA])
     assert await stream(BOB, 1) == 1
     assert done[ADA] < 50
     many.cancel()

@@ -54,14 +54,11 @@ def run_without_training(monkeypatch, run):
     return run
 
 
-def test_help_tells_of_a_package_that_is_absent(run_without_training):
+def test_help_and_a_command_tell_of_a_package_that_is_absent(run_without_training):
     told = run_without_training("--help")
     assert told.exit_code == 0
     assert "Not installed." in told.stdout
     assert "Translate texts, or the lines of standard input." in told.stdout
-
-
-def test_command_whose_package_is_absent_says_what_to_install(run_without_training):
     told = run_without_training("train", "recipe.toml")
     assert told.exit_code == 1
     assert told.stderr == (
@@ -85,14 +82,13 @@ def test_python_m_is_the_command():
     assert told.stdout.startswith("dragoman, version ")
 
 
-def test_models_are_listed(run):
+def test_models_are_listed(run, server, monkeypatch):
     told = run("models").stdout
     for word in ("de-en/1", "10.3 M", "int8", "CPU"):
         assert word in told
     # In a pipe a line for each model.
     head, line = told.splitlines()
-    column = head.index("QUALITY")
-    assert line[column:].strip() == "BLEU 45.5 on val"
+    assert line[head.index("QUALITY") :].strip() == "BLEU 45.5 on val"
     # Of one all is said, of the precision in use alone.
     told = run("models", "--model", "de-en").stdout
     assert "luong" in told
@@ -100,6 +96,16 @@ def test_models_are_listed(run):
     assert "BLEU 44.0 on val, beam 1, int8" in told
     assert "fp32" not in told
     assert json.loads(run("models", "--json").stdout)["licence"] == "Apache-2.0"
+    # Of one that is not loaded all that was measured.
+    unloaded = server.model()
+    unloaded.ClearField("precision")
+    unloaded.ClearField("providers")
+    unloaded.loaded = False
+    monkeypatch.setattr("tests.clients.conftest.model", lambda: unloaded)
+    told = run("models", "--model", "de-en").stdout
+    assert "not loaded" in told
+    assert "BLEU 46.5 on val, beam 5, with shortlist, length penalty 0.6, fp32" in told
+    assert json.loads(run("models", "--json").stdout)["loaded"] is False
 
 
 def test_what_a_server_says_steers_no_terminal(run, server, monkeypatch):
@@ -111,18 +117,6 @@ def test_what_a_server_says_steers_no_terminal(run, server, monkeypatch):
     assert "\\x1b[31m[red]" in listed
     server.servicer.failures.append(server.status("INVALID_ARGUMENT", "no\x1b]0;x\x07 way"))
     assert "no\\x1b]0;x\\x07 way" in run("models", color=True).stderr
-
-
-def test_a_model_that_is_not_loaded_is_listed_with_all_that_was_measured(run, server, monkeypatch):
-    unloaded = server.model()
-    unloaded.ClearField("precision")
-    unloaded.ClearField("providers")
-    unloaded.loaded = False
-    monkeypatch.setattr("tests.clients.conftest.model", lambda: unloaded)
-    told = run("models", "--model", "de-en").stdout
-    assert "not loaded" in told
-    assert "BLEU 46.5 on val, beam 5, with shortlist, length penalty 0.6, fp32" in told
-    assert json.loads(run("models", "--json").stdout)["loaded"] is False
 
 
 @pytest.mark.parametrize(
@@ -159,10 +153,22 @@ def test_what_speaks_no_grpc_is_told(run):
     assert "Is a server running" not in told
 
 
-def test_invalid_option_value_is_told(run):
-    result = run("translate", *DE_EN, "--beam", "0", "ja")
-    assert result.exit_code == 1
-    assert "--beam is 0; it must be at least 1" in result.stderr
+@pytest.mark.parametrize(
+    ("command", "code", "told"),
+    [
+        (("translate", *DE_EN, "--beam", "0", "ja"), 1, "--beam is 0; it must be at least 1"),
+        (("translate", *DE_EN, "--timeout", "nan", "ja"), 2, "--timeout': nan is not a number of seconds"),
+        (
+            ("translate-file", *DE_EN, "--patience", "nan", "in", "out"),
+            2,
+            "--patience': nan is not a number of seconds",
+        ),
+    ],
+)
+def test_invalid_option_value_is_told(run, command, code, told):
+    result = run(*command)
+    assert result.exit_code == code
+    assert told in result.stderr
 
 
 def test_server_that_refuses_an_option_is_told_by_its_name(run, server):
@@ -171,14 +177,6 @@ def test_server_that_refuses_an_option_is_told_by_its_name(run, server):
     server.servicer.failures.append(server.status("INVALID_ARGUMENT", message, details))
     result = run("translate", *DE_EN, "--n-best", "6", "ja")
     assert result.stderr == "Error: --n-best is 6, and the beam 5\n"
-
-
-@pytest.mark.parametrize("command", [("translate", "--timeout"), ("translate-file", "--patience")])
-def test_time_that_is_no_number_is_refused(run, command):
-    name, option = command
-    result = run(name, *DE_EN, option, "nan", "in", "out")
-    assert result.exit_code == 2
-    assert f"{option}': nan is not a number of seconds" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -210,20 +208,14 @@ def test_lines_of_standard_input_wait_for_a_server_that_starts(run, server):
 def test_missing_extra_brings_no_second_onnxruntime(monkeypatch, has_onnxruntime, has_driver, extra):
     monkeypatch.setattr("importlib.util.find_spec", {"onnxruntime": has_onnxruntime or None}.get)
     monkeypatch.setattr("shutil.which", {"nvidia-smi": has_driver or None}.get)
-    entry_point = EntryPoint(
-        name="export", value="dragoman_export.cli:export [export,server]", group="dragoman.commands"
-    )
+    value = "dragoman_export.cli:export [export,server]"
+    entry_point = EntryPoint(name="export", value=value, group="dragoman.commands")
     error = missing_extra("`dragoman export`", entry_point, ModuleNotFoundError(name="onnx"))
     assert error.message.startswith("`dragoman export` needs onnx, which is not installed.")
     assert error.message.endswith(f" '.[export,{extra}]'")
-
-
-def test_module_missing_in_a_package_of_ours_is_a_bug():
-    entry_point = EntryPoint(
-        name="serve", value="dragoman_server.cli:serve [server]", group="dragoman.commands"
-    )
+    # A module that is missing in a package of ours is a bug.
     with pytest.raises(ModuleNotFoundError):
-        missing_extra("`dragoman serve`", entry_point, ModuleNotFoundError(name="dragoman_server.cli"))
+        missing_extra("`dragoman export`", entry_point, ModuleNotFoundError(name="dragoman_export.cli"))
 
 
 NOBODY = {"DRAGOMAN_SERVER": "127.0.0.1:1"}

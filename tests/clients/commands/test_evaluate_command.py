@@ -92,16 +92,13 @@ def test_evaluation_of_nothing_sensible_is_refused(run, tmp_path, arguments, tol
     assert told in result.stderr
 
 
-def test_evaluation_of_a_line_that_fails_says_why(run, server, tmp_path):
-    result = evaluate(run, tmp_path, "--server", server.address, *DE_EN, sources="a\n!INTERNAL b\n")
+@pytest.mark.parametrize(
+    ("sources", "told"), [("a\n!INTERNAL b\n", "scripted INTERNAL"), ("a\nb\nc", "has 3 lines and")]
+)
+def test_evaluation_of_a_line_that_fails_or_lacks_its_other_says_why(run, server, tmp_path, sources, told):
+    result = evaluate(run, tmp_path, "--server", server.address, *DE_EN, sources=sources)
     assert result.exit_code == 1
-    assert "scripted INTERNAL" in result.stderr
-
-
-def test_evaluation_of_files_of_unequal_length_names_both(run, server, tmp_path):
-    result = evaluate(run, tmp_path, "--server", server.address, *DE_EN, sources="a\nb\nc")
-    assert result.exit_code == 1
-    assert "has 3 lines and" in result.stderr
+    assert told in result.stderr
 
 
 def test_evaluation_reads_compressed_files_and_marks_of_byte_order(run, server, tmp_path):

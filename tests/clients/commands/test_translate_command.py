@@ -71,11 +71,8 @@ def test_an_option_that_there_is_not_is_told(translate, word, told):
     assert translate(*DE_EN, "--", word).stdout == f"{word.upper()}\n"
 
 
-def test_options_of_one_letter_are_options(translate):
+def test_options_of_one_letter_are_options_and_a_dash_alone_is_standard_input(translate):
     assert translate("-h").stdout.startswith("Usage: ")
-
-
-def test_a_dash_alone_is_standard_input(translate):
     assert translate(*DE_EN, "-", stdin="ja\nnein\n").stdout == "JA\nNEIN\n"
 
 
@@ -96,26 +93,32 @@ def test_a_text_that_names_no_file_is_a_text(translate, tmp_path, text):
     assert translate(*DE_EN, text).stdout == f"{text.upper()}\n"
 
 
-def test_texts_are_translated_a_line_each(run):
+def test_texts_lines_and_paragraphs_are_translated(run, server):
     told = run("translate", *DE_EN, "guten morgen", "ja")
     assert (told.exit_code, told.stdout) == (0, "GUTEN MORGEN\nJA\n")
-
-
-def test_lines_of_standard_input_are_translated(run, server):
+    assert not server.servicer.configs
     told = run("translate", *DE_EN, stdin="guten morgen\r\n\nja")
     assert (told.exit_code, told.stdout) == (0, "GUTEN MORGEN\n\nJA\n")
     assert server.servicer.configs
-
-
-def test_paragraphs_of_standard_input_are_translated_where_lines_are_joined(run):
     told = run("translate", *DE_EN, "--join-lines", stdin="guten\nmorgen\n\nja\n")
     assert (told.exit_code, told.stdout) == (0, "GUTEN MORGEN\n\nJA\n")
 
 
-def test_failed_line_of_standard_input_is_empty_and_told(run):
-    told = run("translate", *DE_EN, stdin="a\n!INTERNAL x\nb\n")
-    assert (told.exit_code, told.stdout) == (3, "A\n\nB\n")
+def test_failed_line_of_standard_input_is_empty_and_told_or_an_object(run):
+    lines = b"\xef\xbb\xbfa\n!INTERNAL x\n\xff ja\nb\n"
+    told = run("translate", *DE_EN, stdin=lines)
+    assert (told.exit_code, told.stdout) == (3, "A\n\n\nB\n")
     assert "line 2: scripted INTERNAL" in told.stderr
+    assert "line 3: not UTF-8: byte 0 is 0xff" in told.stderr
+    told = run("translate", *DE_EN, "--json", stdin=lines)
+    assert told.exit_code == 3
+    first, *failed, last = map(json.loads, told.stdout.splitlines())
+    assert (first["text"], last["text"]) == ("A", "B")
+    message = "not UTF-8: byte 0 is 0xff"
+    assert failed == [
+        {"source": "!INTERNAL x", "text": None, "status": "INTERNAL", "message": "scripted INTERNAL"},
+        {"source": "\\xff ja", "text": None, "status": "INVALID_ARGUMENT", "message": message},
+    ]
 
 
 def test_a_stream_that_was_idle_for_too_long_is_followed_by_another(server):
@@ -131,28 +134,6 @@ def test_a_stream_that_was_idle_for_too_long_is_followed_by_another(server):
     told, _ = process.communicate()
     assert (process.returncode, told) == (0, b"NEIN\n")
     assert len(server.servicer.configs) == 4
-
-
-def test_failed_line_of_standard_input_is_an_object_too(run):
-    told = run("translate", *DE_EN, "--json", stdin=b"a\n!INTERNAL x\n\xff ja\n")
-    assert told.exit_code == 3
-    translated, *failed = map(json.loads, told.stdout.splitlines())
-    assert translated["text"] == "A"
-    assert failed == [
-        {"source": "!INTERNAL x", "text": None, "status": "INTERNAL", "message": "scripted INTERNAL"},
-        {
-            "source": "\\xff ja",
-            "text": None,
-            "status": "INVALID_ARGUMENT",
-            "message": "not UTF-8: byte 0 is 0xff",
-        },
-    ]
-
-
-def test_line_that_is_no_utf8_fails_alone(run):
-    told = run("translate", *DE_EN, stdin=b"\xef\xbb\xbfja\n\xff ja\nnein\n")
-    assert (told.exit_code, told.stdout) == (3, "JA\n\nNEIN\n")
-    assert "line 2: not UTF-8: byte 0 is 0xff" in told.stderr
 
 
 @pytest.mark.parametrize(
@@ -221,12 +202,9 @@ def test_options_reach_the_server(run, server):
     assert (request.segmentation, request.model) == (2, "de-en/1")
 
 
-def test_n_best_shows_scores(run):
-    told = run("translate", *DE_EN, "--n-best", "2", "ja")
-    assert told.stdout.splitlines() == ["ja", "  1   -0.5000  JA", "  2   -1.5000  JA!"]
-
-
-def test_alignments_are_drawn(run):
+def test_n_best_shows_scores_and_alignments_are_drawn(run):
+    told = run("translate", *DE_EN, "--n-best", "2", "ja").stdout
+    assert told.splitlines() == ["ja", "  1   -0.5000  JA", "  2   -1.5000  JA!"]
     told = run("translate", *DE_EN, "--alignments", "guten morgen").stdout
     assert [line.rstrip() for line in told.splitlines()][2:6] == [
         "             guten",
@@ -252,21 +230,14 @@ def test_json_carries_everything(run):
     first, second = map(json.loads, told.splitlines())
     assert (first["source"], first["text"]) == ("grüß dich", "GRÜSS DICH")
     assert first["hypotheses"][0]["alignments"][0]["source_end"] == 4
-    assert second["model"] == {
-        "name": "de-en",
-        "version": "1",
-        "source_language": "de",
-        "target_language": "en",
-    }
+    languages = {"source_language": "de", "target_language": "en"}
+    assert second["model"] == {"name": "de-en", "version": "1", **languages}
 
 
 def test_terminal_without_unicode_gets_no_error(server):
     command = [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
-    told = subprocess.run(
-        [*command, "--alignments", "日本 ja"],
-        capture_output=True,
-        check=True,
-        env=os.environ | {"PYTHONIOENCODING": "ascii"},
-    )
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    command += ["--alignments", "日本 ja"]
+    told = subprocess.run(command, capture_output=True, check=True, env=environment)
     assert b"##" in told.stdout
     assert told.stdout.isascii()

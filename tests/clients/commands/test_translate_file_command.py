@@ -22,6 +22,9 @@ def test_file_is_translated_and_failures_have_their_exit_code(run, tmp_path):
     assert "--overwrite" in again.stderr
     source.write_text("a\n")
     assert run("translate-file", *DE_EN, "--overwrite", str(source), str(output)).exit_code == 0
+    result = run("translate-file", *DE_EN, str(source), str(tmp_path / "no" / "out.txt"))
+    assert result.exit_code == 1
+    assert f"there is no folder {tmp_path / 'no'}" in result.stderr
 
 
 def test_translations_that_lack_an_end_are_told(run, tmp_path):
@@ -37,14 +40,6 @@ def test_translations_that_lack_an_end_are_told(run, tmp_path):
     for told in (run("translate", *DE_EN, "a", "limited"), run("translate", *DE_EN, stdin="a\nlimited")):
         assert (told.exit_code, told.stdout) == (0, "A\nLIMITED\n")
         assert told.stderr == "text 2: the translation ended at the limit of output tokens\n"
-
-
-def test_file_into_a_folder_that_is_not_there_is_told(run, tmp_path):
-    source = tmp_path / "in.txt"
-    source.write_text("a\n")
-    result = run("translate-file", *DE_EN, str(source), str(tmp_path / "no" / "out.txt"))
-    assert result.exit_code == 1
-    assert f"there is no folder {tmp_path / 'no'}" in result.stderr
 
 
 def test_what_is_told_meanwhile_is_not_broken_where_nobody_looks(run, server, tmp_path, monkeypatch):

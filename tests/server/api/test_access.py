@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ import trustme
 from click.testing import CliRunner, Result
 from cryptography.hazmat.primitives import serialization
 from tests.server.access import ADA, BOB, Certified, certify
-from tests.server.calls import DE_EN
+from tests.server.calls import DE_EN, until
 from tests.server.conftest import StartServer
 
 from dragoman import AsyncClient, AuthenticationError, UnavailableError
@@ -180,12 +179,6 @@ async def test_the_commands_show_the_token_of_the_environment(
     assert "environment variable DRAGOMAN_TOKEN" in unknown.stderr
 
 
-async def eventually(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not is_so():
-            await asyncio.sleep(0.01)
-
-
 async def calls_with(address: str, certified: Certified) -> None:
     """A connection that trusts this certificate alone is answered, or will be soon."""
     async with asyncio.timeout(60):
@@ -219,11 +212,11 @@ async def test_a_renewed_certificate_is_taken_at_a_later_connection(
     # Half of it is new, as for a moment in a renewal: what was there is kept.
     before = failures()
     renewed.tls_key.write_bytes(trustme.CA().issue_cert("127.0.0.1").private_key_pem.bytes())
-    await eventually(lambda: failures() > before)
+    await until(lambda: failures() > before)
     await calls_with(address, renewed)
     before = failures()
     renewed.tls_key.unlink()
-    await eventually(lambda: failures() > before)
+    await until(lambda: failures() > before)
     await calls_with(address, renewed)
     await asyncio.sleep(0.2)
     assert failures() == before + 1, "told once"

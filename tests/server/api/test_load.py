@@ -13,7 +13,7 @@ import grpc
 import pytest
 from dragoman_bundle import Bundle
 from google.rpc import error_details_pb2
-from tests.server.calls import GERMAN, detail, failure, translate, violated_fields
+from tests.server.calls import GERMAN, detail, failure, translate, until, violated_fields
 from tests.server.conftest import CPU, RunningServer, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
@@ -25,31 +25,34 @@ from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.passage import Passage
 
 
-async def test_an_expired_deadline_frees_the_engine(start_server: StartServer, slow_models: Path) -> None:
-    running = await start_server(models=slow_models)
-    # Far more than a second's work, and time enough for a busy machine to begin with it.
-    request = pb.TranslateRequest(texts=["wort " * 10] * 1000, **GERMAN)
-    error = await failure(running.stub.Translate(request, timeout=1))
-    assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-    await running.until("dragoman_requests_total")
-    await engine_is_idle(running)
-    assert running.metric("dragoman_requests_total", outcome="DEADLINE_EXCEEDED") == 1
-    assert running.metric("grpc_server_handled_total", grpc_code="DEADLINE_EXCEEDED") == 1
-
-
-async def test_a_cancelled_call_frees_the_engine(start_server: StartServer, slow_models: Path) -> None:
+async def test_an_expired_deadline_or_a_cancelled_call_frees_the_engine(
+    start_server: StartServer, slow_models: Path
+) -> None:
     running = await start_server(models=slow_models)
     call = running.stub.Translate(pb.TranslateRequest(texts=["wort " * 10] * 50, **GERMAN))
     await running.until("dragoman_running_sentences", 50)
     call.cancel()
     await engine_is_idle(running)
     assert running.metric("dragoman_sentences_total", outcome="cancelled") == 50
-    assert running.metric("dragoman_requests_total", outcome="CANCELLED") == 1
+    # Far more than a second's work, and time enough for a busy machine to begin with it.
+    request = pb.TranslateRequest(texts=["wort " * 10] * 1000, **GERMAN)
+    error = await failure(running.stub.Translate(request, timeout=1))
+    assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    await running.until("dragoman_requests_total", 2)
+    await engine_is_idle(running)
+    for outcome in ("CANCELLED", "DEADLINE_EXCEEDED"):
+        assert running.metric("dragoman_requests_total", outcome=outcome) == 1
+    assert running.metric("grpc_server_handled_total", grpc_code="DEADLINE_EXCEEDED") == 1
 
 
 async def engine_is_idle(running: RunningServer) -> None:
-    while any(running.metric(name) for name in ("dragoman_queue_sentences", "dragoman_running_sentences")):
-        await asyncio.sleep(0.01)
+    await until(
+        lambda: (
+            not any(
+                running.metric(name) for name in ("dragoman_queue_sentences", "dragoman_running_sentences")
+            )
+        )
+    )
     await running.calls_are_counted()
 
 
@@ -73,10 +76,11 @@ async def test_a_long_interactive_request_is_bulk(start_server: StartServer, slo
     running = await start_server(models=slow_models, engine=engine, limits=limits)
     long = running.stub.Translate(pb.TranslateRequest(texts=["x" * 500], **GERMAN))
     short = running.stub.Translate(pb.TranslateRequest(texts=["x x"] * 20, **GERMAN))
-    while not all(
-        running.metric("dragoman_queue_sentences", priority=each) for each in ("bulk", "interactive")
-    ):
-        await asyncio.sleep(0.01)
+    await until(
+        lambda: all(
+            running.metric("dragoman_queue_sentences", priority=each) for each in ("bulk", "interactive")
+        )
+    )
     assert running.metric("dragoman_queue_sentences", priority="bulk") > 1
     long.cancel()
     short.cancel()
@@ -143,12 +147,16 @@ async def test_calls_that_came_together_are_refused_once_one_of_them_fills_the_q
         return running.stub.Translate(pb.TranslateRequest(texts=[text] * 40, **GERMAN))
 
     first = call("first")
-    while not prepared:
-        await asyncio.sleep(0.01)
+    await until(lambda: prepared)
     others = [call("second"), call("third")]
     # All three are let in: the queue is empty as yet.
-    while running.metric("grpc_server_started_total", grpc_method="Translate") < 3 or len(prepared) < 2:
-        await asyncio.sleep(0.01)
+    await until(
+        lambda: (
+            not (
+                running.metric("grpc_server_started_total", grpc_method="Translate") < 3 or len(prepared) < 2
+            )
+        )
+    )
     begun.set()
     await running.until("dragoman_queue_sentences")
     is_full.set()
@@ -198,23 +206,21 @@ async def test_one_call_too_many_is_told_when_to_return(start_server: StartServe
     assert await translate(running, "Ja.")
 
 
-async def test_more_sentences_than_the_queue_ever_holds_are_refused(start_server: StartServer) -> None:
+async def test_more_sentences_than_the_queue_ever_holds_are_refused_and_not_read(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = record_prepared(monkeypatch)
     running = await start_server(engine=replace(CPU, max_queue=5))
-    request = pb.TranslateRequest(texts=["Eins. Zwei. Drei."] * 2, **GERMAN)
-    assert await violated_fields(running, request) == ["texts"]
+    for count in (2, 100):
+        prepared.clear()
+        request = pb.TranslateRequest(texts=["Eins. Zwei. Drei."] * count, **GERMAN)
+        assert await violated_fields(running, request) == ["texts"]
+        assert len(prepared) == 2
     # Three quarters of the queue are bulk's.
     request = pb.TranslateRequest(texts=["Eins. Zwei.", "Drei. Vier."], **GERMAN)
     assert len((await running.stub.Translate(request)).translations) == 2
     request.priority = pb.PRIORITY_BULK
     assert await violated_fields(running, request) == ["texts"]
-
-
-async def test_nothing_refused_is_read(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepared = record_prepared(monkeypatch)
-    running = await start_server(engine=replace(CPU, max_queue=5))
-    request = pb.TranslateRequest(texts=["Eins. Zwei. Drei."] * 100, **GERMAN)
-    assert await violated_fields(running, request) == ["texts"]
-    assert len(prepared) == 2
 
 
 async def test_a_text_that_nobody_waits_for_is_left_within_a_second(start_server: StartServer) -> None:

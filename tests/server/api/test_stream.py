@@ -346,8 +346,7 @@ async def test_an_item_that_was_refused_is_submitted_again_when_the_queue_moves(
 
     monkeypatch.setattr(EnginePool, "submit", refused_once)
     waiting = asyncio.create_task(answers(running, CONFIG, item("1", "Ja.")))
-    while not submitted:
-        await asyncio.sleep(0.01)
+    await until(lambda: submitted)
     # Nobody looks by themselves.
     await asyncio.sleep(0.1)
     assert submitted == [1]
@@ -431,8 +430,7 @@ async def test_an_item_is_not_kept_while_its_answer_waits_for_its_reader() -> No
 
     async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
         running = tasks.create_task(run_stream(messages(), write))
-        while len(kept) < 3 or any(item() for item in kept):
-            await asyncio.sleep(0.01)
+        await until(lambda: len(kept) >= 3 and not any(item() for item in kept))
         running.cancel()
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from google.rpc import error_details_pb2
 from tests.server.access import ADA, BOB, shows
-from tests.server.calls import DE_EN, GERMAN, detail, failure
+from tests.server.calls import DE_EN, GERMAN, detail, failure, reason_of, until
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 from tests.server.web.conftest import ask
 
@@ -47,33 +47,25 @@ def test_a_caller_has_its_own_line_or_that_of_all_others(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("ada\n", "line 1: no limit stands behind the name"),
-        ("* calls=1\n\nada calls=1\nada calls=2\n", "line 4: ada has a line already"),
-        ("mallory calls=1\n", "line 1: 'mallory' is no caller of the file of tokens"),
-        (
-            "ada call=1\n",
-            "line 1: 'call=1' is no limit; a line is NAME LIMIT=VALUE ..., and there are calls, ",
+        ("ada\n", "1: no limit stands behind the name"),
+        ("* calls=1\n\nada calls=1\nada calls=2\n", "4: ada has a line already"),
+        ("mallory calls=1\n", "1: 'mallory' is no caller of the file of tokens"),
+        ("ada call=1\n", "1: 'call=1' is no limit; a line is NAME LIMIT=VALUE ..., and there are calls, "),
+        ("ada calls\n", "1: calls is ''; it must be a whole number from 1"),
+        *(
+            (f"ada calls={value}\n", f"1: calls is '{value}'")
+            for value in ("0", "-1", "1.5", "²", "9999999999999999")
         ),
-        ("ada calls\n", "line 1: calls is ''; it must be a whole number from 1"),
-        ("ada calls=0\n", "line 1: calls is '0'"),
-        ("ada calls=-1\n", "line 1: calls is '-1'"),
-        ("ada calls=1.5\n", "line 1: calls is '1.5'"),
-        ("ada calls=²\n", "line 1: calls is '²'"),
-        ("ada calls=9999999999999999\n", "line 1: calls is '9999999999999999'"),
-        ("ada calls=1 calls=2\n", "line 1: calls stands there twice"),
-        ("ada unlimited calls=2\n", "line 1: 'unlimited' is no limit"),
-        ("ada calls =2\n", "line 1: calls is ''"),
+        ("ada calls=1 calls=2\n", "1: calls stands there twice"),
+        ("ada unlimited calls=2\n", "1: 'unlimited' is no limit"),
+        ("ada calls =2\n", "1: calls is ''"),
     ],
 )
 def test_a_bad_file_of_limits_is_refused_by_its_line(tmp_path: Path, text: str, told: str) -> None:
     path = write_limits(tmp_path, text)
     with pytest.raises(ServerFileError) as caught:
         read_limits(path, KNOWN)
-    assert str(caught.value).startswith(f"{path}, ")
-    assert told in str(caught.value)
-
-
-def test_a_file_of_limits_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    assert str(caught.value).startswith(f"{path}, line {told}")
     with pytest.raises(ServerFileError, match="nowhere can't be read: No such file"):
         read_limits(tmp_path / "nowhere", KNOWN)
 
@@ -134,9 +126,7 @@ async def test_both_doors_refuse_beyond_a_day(start_server: StartServer, tokens:
     assert running.metric("dragoman_caller_characters_total", caller="ada") == 10
     assert running.metric("dragoman_caller_characters_total", caller="bob") == 3
     assert running.metric("dragoman_caller_refusals_total", caller="ada", limit="characters-per-day") == 4
-    async with asyncio.timeout(30):
-        while running.metric("dragoman_caller_calls_in_progress"):
-            await asyncio.sleep(0.01)
+    await until(lambda: not running.metric("dragoman_caller_calls_in_progress"))
 
 
 async def test_deepls_client_is_told_of_usage(start_server: StartServer, tokens: Path, limits: Path) -> None:
@@ -184,9 +174,7 @@ async def test_calls_at_once_are_bounded_and_a_cancelled_one_makes_room(
         assert await translate(running, "Ja.", BOB) == "Ja."
         assert running.metric("dragoman_caller_calls_in_progress", caller="ada") == 1
         stream.cancel()
-        async with asyncio.timeout(30):
-            while running.metric("dragoman_caller_calls_in_progress", caller="ada"):
-                await asyncio.sleep(0.01)
+        await until(lambda: not running.metric("dragoman_caller_calls_in_progress", caller="ada"))
     assert await translate(running, "Ja.") == "Ja."
     refused = next(vars(each) for each in caplog.records if vars(each).get("outcome") == "RESOURCE_EXHAUSTED")
     assert (refused["caller"], "calls=1" in refused["reason"]) == ("ada", True)
@@ -217,8 +205,7 @@ async def test_a_reload_changes_limits_and_what_was_had_counts_on(
     # Tokens are taken away, whatever the limits say of callers who are gone.
     tokens.write_text(f"bob {BOB}\n")
     await running.server.reload()
-    (record,) = [record for record in caplog.records if record.message == "limits not reloaded"]
-    assert "line 1: 'ada' is no caller of the file of tokens" in vars(record)["reason"]
+    assert "line 1: 'ada' is no caller of the file of tokens" in reason_of(caplog, "limits not reloaded")
     assert running.metric("dragoman_last_reload_successful") == 0
     with pytest.raises(grpc.aio.AioRpcError, match="none of those"):
         await translate(running, "Ja.")

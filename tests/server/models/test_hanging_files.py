@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.server.access import Certified, certify
-from tests.server.calls import GERMAN
+from tests.server.calls import GERMAN, reason_of, until
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.late_file import HANGING, hang, make_late
@@ -51,8 +51,7 @@ async def test_a_reload_that_takes_too_long_is_given_up_and_told(
     pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
     await running.server.reload()
     assert running.metric("dragoman_last_reload_successful") == 0
-    (record,) = [record for record in caplog.records if record.message == "not reloaded"]
-    assert "could not be read within 0.2 seconds" in record.reason
+    assert "could not be read within 0.2 seconds" in reason_of(caplog, "not reloaded")
     assert await version_of(running) == "1"
     # It still hangs, and whatever is there beside it is served as soon as it is out of the way.
     waiting = pipe.rename(tmp_path / "pipe")
@@ -88,9 +87,7 @@ async def test_tokens_that_hang_stay_as_they_were_and_the_models_are_read(
 
 async def told(caplog: pytest.LogCaptureFixture) -> None:
     """Until a certificate could not be renewed."""
-    async with asyncio.timeout(60):
-        while not any(record.message == "certificate not renewed" for record in caplog.records):
-            await asyncio.sleep(0.01)
+    await until(lambda: any(record.message == "certificate not renewed" for record in caplog.records))
 
 
 async def test_a_certificate_that_hangs_keeps_no_connection_waiting(
@@ -121,9 +118,7 @@ async def test_a_certificate_that_hangs_keeps_no_connection_waiting(
     assert len(failures) == 1
     renewed = certify(tmp_path, "127.0.0.1")
     goes_on.set()
-    async with asyncio.timeout(60):
-        while running.metric("dragoman_last_reload_successful") != 1:
-            await asyncio.sleep(0.02)
+    await until(lambda: running.metric("dragoman_last_reload_successful") == 1)
     async with AsyncClient(address, credentials=renewed.roots) as client:
         await client.models()
     assert running.metric("dragoman_last_reload_successful") == 1

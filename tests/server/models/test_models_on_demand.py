@@ -4,7 +4,6 @@ import asyncio
 import os
 import shutil
 import threading
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 from dragoman_bundle import Bundle
 from dragoman_bundle.tags import FORMAL, INFORMAL
 from google.rpc import error_details_pb2
-from tests.server.calls import detail, failure
+from tests.server.calls import detail, failure, held, item, reason_of, until
 from tests.server.conftest import CPU, RunningServer, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.models.test_reload import NOT_SERVING, SERVING, health
@@ -113,7 +112,9 @@ def damage(path: Path) -> None:
     path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
 
 
-async def test_a_model_is_loaded_by_its_first_request(start_server: StartServer, folder: Path) -> None:
+async def test_a_model_is_loaded_by_its_first_request_and_the_least_recently_used_makes_room(
+    start_server: StartServer, folder: Path
+) -> None:
     running = await start_server(models=folder, max_loaded_models=2)
     assert await loaded(running) == ""
     assert await health(running, "a/1") == SERVING
@@ -123,6 +124,14 @@ async def test_a_model_is_loaded_by_its_first_request(start_server: StartServer,
     assert await loaded(running) == "a"
     assert running.metric("dragoman_model_load_seconds_count") == 1
     assert running.metric("dragoman_texts_total", model="a") == 1
+    for name in "bac":
+        await ask(running, name)
+    assert await loaded(running) == "ac"
+    await ask(running, "b")
+    assert await loaded(running) == "bc"
+    # What was done stays counted.
+    assert running.metric("dragoman_texts_total", model="a") == 2
+    assert await health(running, "a/1") == SERVING
 
 
 async def test_what_a_model_knows_is_known_unloaded(start_server: StartServer, tmp_path: Path) -> None:
@@ -131,18 +140,6 @@ async def test_what_a_model_knows_is_known_unloaded(start_server: StartServer, t
     running = await start_server(models=tmp_path, max_loaded_models=1)
     assert [entry(running, name).knows(FORMAL) for name in "ab"] == [False, True]
     assert await loaded(running) == ""
-
-
-async def test_the_least_recently_used_model_makes_room(start_server: StartServer, folder: Path) -> None:
-    running = await start_server(models=folder, max_loaded_models=2)
-    for name in "abac":
-        await ask(running, name)
-    assert await loaded(running) == "ac"
-    await ask(running, "b")
-    assert await loaded(running) == "bc"
-    # What was done stays counted.
-    assert running.metric("dragoman_texts_total", model="a") == 2
-    assert await health(running, "a/1") == SERVING
 
 
 async def test_all_are_answered_and_never_more_than_fit_are_loaded(
@@ -203,9 +200,7 @@ async def test_nobody_waits_for_a_model_past_a_deadline(start_server: StartServe
     running = await start_server(models=folder, max_loaded_models=1)
     async with entry(running, "a").use():
         assert (await failure(ask(running, "b", timeout=0.3))).code() is grpc.StatusCode.DEADLINE_EXCEEDED
-        async with asyncio.timeout(TIMEOUT):
-            while entry(running, "b").calls.num_inside:
-                await asyncio.sleep(0.01)
+        await until(lambda: not entry(running, "b").calls.num_inside)
     await ask(running, "a")
     # Nobody wants it any more.
     assert await loaded(running) == "a"
@@ -215,14 +210,8 @@ async def test_nobody_waits_for_a_model_past_a_deadline(start_server: StartServe
 async def test_a_stream_that_is_idle_keeps_no_model_loaded(start_server: StartServer, folder: Path) -> None:
     running = await start_server(models=folder, max_loaded_models=1)
     more = asyncio.Event()
-
-    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
-        yield pb.TranslateStreamRequest(config={"model": "a"})
-        yield pb.TranslateStreamRequest(item={"id": "1", "text": "Ja."})
-        await more.wait()
-        yield pb.TranslateStreamRequest(item={"id": "2", "text": "Nein."})
-
-    stream = running.stub.TranslateStream(messages())
+    config = pb.TranslateStreamRequest(config={"model": "a"})
+    stream = running.stub.TranslateStream(held(config, item("1", "Ja."), item("2", "Nein."), goes_on=more))
     assert (await stream.read()).id == "1"
     await ask(running, "b")
     assert await loaded(running) == "b"
@@ -244,8 +233,7 @@ async def test_what_can_not_be_loaded_is_told_and_tried_again(
     assert "model a/1 could not be loaded, and the server's log says why" in error.details()
     assert detail(error, error_details_pb2.ErrorInfo()).reason == "MODEL_NOT_LOADED"
     assert detail(error, error_details_pb2.RetryInfo()).retry_delay.ToTimedelta().total_seconds() == 1
-    (told,) = [record for record in caplog.records if record.message == "model not loaded"]
-    assert "is not the file that was exported" in told.__dict__["reason"]
+    assert "is not the file that was exported" in reason_of(caplog, "model not loaded")
     assert running.metric("dragoman_model_load_failures_total", model="a") == 1
     assert running.metric("dragoman_requests_total", model="a", outcome="UNAVAILABLE") == 1
     assert await ask(running, "b") == "1"
@@ -345,8 +333,7 @@ async def test_a_bundle_that_changed_since_it_was_looked_at_is_not_served(
     manifest.write_text(manifest.read_text().replace('"Nobody"', '"Somebody"'))
     with pytest.raises(grpc.aio.AioRpcError, match="could not be loaded"):
         await ask(running, "a")
-    (told,) = [record for record in caplog.records if record.message == "model not loaded"]
-    assert "SIGHUP has it read again" in told.__dict__["reason"]
+    assert "SIGHUP has it read again" in reason_of(caplog, "model not loaded")
     await running.server.reload()
     assert await ask(running, "a") == "1"
 
@@ -358,9 +345,7 @@ async def test_a_model_that_is_gone_ends_when_nobody_uses_it(start_server: Start
     assert model is not None
     (folder / "a" / "1").rename(folder.parent / f"{folder.name}-away")
     await running.server.reload()
-    async with asyncio.timeout(TIMEOUT):
-        while model.engine.is_alive or running.metric("dragoman_texts_total", model="a"):
-            await asyncio.sleep(0.01)
+    await until(lambda: not (model.engine.is_alive or running.metric("dragoman_texts_total", model="a")))
     assert await ask(running, "b") == "1"
 
 
@@ -384,9 +369,13 @@ class Held:
     async def until_ended(self) -> None:
         """What was loaded too late."""
         self.goes_on.set()
-        async with asyncio.timeout(TIMEOUT):
-            while self.models[-1:] == [] or self.models[-1].key != "a/1" or self.models[-1].engine.is_alive:
-                await asyncio.sleep(0.01)
+        await until(
+            lambda: (
+                not (
+                    self.models[-1:] == [] or self.models[-1].key != "a/1" or self.models[-1].engine.is_alive
+                )
+            )
+        )
 
 
 async def test_a_load_that_takes_long_holds_up_nobody_else(
@@ -411,8 +400,7 @@ async def test_a_load_that_takes_too_long_is_given_up(
     held = Held(monkeypatch)
     running = await start_server(models=folder, max_loaded_models=1, max_reload_seconds=0.2)
     assert (await failure(ask(running, "a"))).code() is grpc.StatusCode.UNAVAILABLE
-    (told,) = [record for record in caplog.records if record.message == "model not loaded"]
-    assert told.__dict__["reason"] == "it took longer than 0.2 seconds"
+    assert reason_of(caplog, "model not loaded") == "it took longer than 0.2 seconds"
     await held.until_ended()
 
 

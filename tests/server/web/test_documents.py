@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from tests.server.calls import until
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.web.conftest import MODELS, Web
 
@@ -76,8 +77,7 @@ async def test_a_document_ends_in_its_time(start_server: StartServer, endless: E
     assert b" 504 " in answer
     assert b"more than the 0.2 seconds" in answer
     assert b"cut it up" in answer
-    while not endless.num_given_up:
-        await asyncio.sleep(0.01)
+    await until(lambda: endless.num_given_up)
 
 
 @pytest.mark.parametrize("path", ["/translate_file", "/v1/translateFile"])
@@ -85,11 +85,9 @@ async def test_documents_end_with_callers(start_server: StartServer, endless: En
     running = await start_server(http_port=0)
     asking = asyncio.create_task(upload(running, path))
     async with asyncio.timeout(30):
-        while not endless.num_begun:
-            await asyncio.sleep(0.01)
+        await until(lambda: endless.num_begun)
         asking.cancel()
-        while not endless.num_given_up:
-            await asyncio.sleep(0.01)
+        await until(lambda: endless.num_given_up)
 
 
 async def test_documents_hold_up_nothing_and_few_wait(start_server: StartServer, endless: Endless) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.server.access import ADA, Certified, certify
-from tests.server.calls import GERMAN
+from tests.server.calls import GERMAN, until
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.web.conftest import Answer, ask
 
@@ -156,9 +156,8 @@ async def test_a_connection_counts_before_its_handshake_and_has_a_time_for_it(
     start_server: StartServer, certified: Certified, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dragoman_server.web.connections.HEAD_SECONDS", 1.0)
-    running = await start_server(
-        http_port=0, limits=RequestLimits(max_http_connections=20), **certified.files
-    )
+    limits = RequestLimits(max_http_connections=20)
+    running = await start_server(http_port=0, limits=limits, **certified.files)
     port = running.server.http_port
     silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(50)]
     async with asyncio.timeout(30):
@@ -168,15 +167,8 @@ async def test_a_connection_counts_before_its_handshake_and_has_a_time_for_it(
             with contextlib.suppress(ConnectionError):
                 assert await reader.read() == b""
             writer.close()
-        while running.metric("dragoman_http_connections") > 0:
-            await asyncio.sleep(0.01)
-    context = ssl.create_default_context(cadata=certified.authority.cert_pem.bytes().decode())
-    reader, writer = await asyncio.open_connection(
-        "127.0.0.1", port, ssl=context, server_hostname="127.0.0.1"
-    )
-    writer.write(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-    assert b" 200 " in await reader.readline()
-    writer.close()
+        await until(lambda: not running.metric("dragoman_http_connections"))
+    assert await is_ready(port, certified)
 
 
 async def test_a_thousand_connections_leave_grpc_alone(start_server: StartServer) -> None:
@@ -197,9 +189,7 @@ async def test_a_thousand_connections_leave_grpc_alone(start_server: StartServer
     finally:
         for _, writer in opened:
             writer.close()
-    async with asyncio.timeout(30):
-        while running.metric("dragoman_http_connections") > 0:
-            await asyncio.sleep(0.01)
+    await until(lambda: not running.metric("dragoman_http_connections"))
     assert (await fetch(url(running, "/v1/translate"), JA)).status == 200
 
 
@@ -214,32 +204,29 @@ async def test_both_doors_share_the_calls_that_there_may_be(start_server: StartS
     stream.cancel()
 
 
-async def test_a_certificate_is_used_over_http_too(start_server: StartServer, certified: Certified) -> None:
-    running = await start_server(http_port=0, **certified.files)
+async def is_ready(port: int | None, certified: Certified) -> bool:
+    """Whether a caller who trusts this certificate is answered."""
     context = ssl.create_default_context(cadata=certified.authority.cert_pem.bytes().decode())
-    reader, writer = await asyncio.open_connection(
-        "127.0.0.1", running.server.http_port, ssl=context, server_hostname="127.0.0.1"
-    )
+    opened = asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="127.0.0.1")
+    try:
+        reader, writer = await opened
+    except ssl.SSLCertVerificationError:
+        return False
     writer.write(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-    assert b" 200 " in await reader.readline()
+    is_there = b" 200 " in await reader.readline()
     writer.close()
+    return is_there
 
 
-async def test_a_renewed_certificate_is_used_from_then_on(
+async def test_a_certificate_is_used_over_http_and_a_renewed_one_from_then_on(
     start_server: StartServer, certified: Certified, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dragoman_server.certificate.LOOK_SECONDS", 0.05)
     running = await start_server(http_port=0, **certified.files)
+    assert await is_ready(running.server.http_port, certified)
     renewed = certify(certified.tls_certificate.parent, "127.0.0.1")
-    context = ssl.create_default_context(cadata=renewed.authority.cert_pem.bytes().decode())
     async with asyncio.timeout(30):
-        while True:
-            with contextlib.suppress(ssl.SSLCertVerificationError):
-                _, writer = await asyncio.open_connection(
-                    "127.0.0.1", running.server.http_port, ssl=context, server_hostname="127.0.0.1"
-                )
-                writer.close()
-                break
+        while not await is_ready(running.server.http_port, renewed):
             await asyncio.sleep(0.02)
 
 
@@ -267,17 +254,14 @@ async def test_no_handshake_fails_while_certificates_are_renewed(
     assert len(shown) > 1
 
 
-async def test_a_server_without_the_extra_says_what_to_install(
+async def test_a_port_in_use_and_a_missing_extra_are_told(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    first = await start_server(http_port=0)
+    with pytest.raises(PortError, match="--http-port"):
+        await start_server(http_port=first.server.http_port)
     for name in [name for name in sys.modules if name.startswith("dragoman_server.web")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "starlette.routing", None)
     with pytest.raises(MissingExtraError, match=r"'\.\[web\]'"):
         await start_server(http_port=0)
-
-
-async def test_a_port_in_use_is_told_with_its_option(start_server: StartServer) -> None:
-    first = await start_server(http_port=0)
-    with pytest.raises(PortError, match="--http-port"):
-        await start_server(http_port=first.server.http_port)
