@@ -169,13 +169,8 @@ zahl = { $n }
 def test_values_of_fluent_are_translated_and_still_read_as_its_own(translate):
     expected = FTL
     for text in (
-        "Der { -marke } ist da",
-        "Ein Hund",
-        "[one] ein Hund",
-        "{ $n } Hunde",
-        "[other]",
-        "{ $n ->",
-        "} und\n    mehr",
+        *("Der { -marke } ist da", "Ein Hund", "[one] ein Hund", "{ $n } Hunde", "[other]"),
+        *("{ $n ->", "} und\n    mehr"),
     ):
         expected = expected.replace(text, text.upper())
     assert translate("ftl", FTL) == expected

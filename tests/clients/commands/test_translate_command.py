@@ -31,15 +31,8 @@ def translate(server, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "text",
     [
-        "- Hallo",
-        "-5 Grad",
-        "-5",
-        "-hallo du",
-        "-h ist ein Buchstabe",
-        "--ja, sagte er",
-        "-\nja",
-        "---",
-        "--5",
+        *("- Hallo", "-5 Grad", "-5", "-hallo du", "-h ist ein Buchstabe", "--ja, sagte er", "-\nja"),
+        *("---", "--5"),
     ],
 )
 @pytest.mark.parametrize("is_last", [True, False])

@@ -58,6 +58,13 @@ def numbered(count: int, word: str = "zeile") -> str:
     return "".join(f"{word} {number}\n" for number in range(count))
 
 
+def resume(client, source: Path, output: Path, settings=DE_EN, **options) -> int:
+    """Runs a job; how many lines of it were done before."""
+    listener = Listener()
+    run(client, source, output, settings, listener=listener, **options)
+    return listener.resumed
+
+
 def cut_short(client, server, source: Path, output: Path, *, lines=40, **options):
     """Runs a job up to where its stream breaks behind so many lines."""
     server.servicer.disconnects.append(lines)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from google.rpc import code_pb2, status_pb2
-from tests.clients.jobs.running import PARTIAL, Listener, left_behind, numbered, run, write
+from tests.clients.jobs.running import PARTIAL, Listener, left_behind, numbered, resume, run, write
 
 from dragoman import ModelNotFoundError
 from dragoman.jobs import JobError
@@ -46,10 +46,12 @@ def test_a_full_disk_is_told_with_the_file_and_what_is_safe(client, tmp_path, mo
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, handler)
-    again = Listener()
-    run(client, source, output, listener=again)
-    assert 100 <= again.resumed == listener.saved < 300
+    assert 100 <= resume(client, source, output) == listener.saved < 300
     assert output.read_text() == source.read_text().upper()
+
+
+def fail(*arguments, **options):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.parametrize(
@@ -57,25 +59,17 @@ def test_a_full_disk_is_told_with_the_file_and_what_is_safe(client, tmp_path, mo
     [("journal.json.dump", "out.gz.progress.json.new"), ("output.shutil.copyfileobj", "out.gz.compressed")],
 )
 def test_a_full_disk_is_told_with_each_file(client, tmp_path, monkeypatch, fails, file):
-    def fail(*arguments, **options):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    source, output = tmp_path / "in", tmp_path / "out.gz"
-    source.write_text("a\n")
+    source, _ = write(tmp_path, "a\n")
     monkeypatch.setattr(f"dragoman.jobs.{fails}", fail)
     with pytest.raises(OSError, match="No space left on device") as caught:
-        run(client, source, output)
+        run(client, source, tmp_path / "out.gz")
     assert caught.value.filename == str(tmp_path / file)
 
 
 @pytest.mark.parametrize("name", ["out", "out.gz"])
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_an_output_removed_before_it_has_its_name_is_missed(client, tmp_path, monkeypatch, name, overwrite):
-    def fail(*arguments, **options):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    source, output = tmp_path / "in", tmp_path / name
-    source.write_text("a\n")
+    source, output = write(tmp_path, "a\n")[0], tmp_path / name
     if overwrite:
         output.write_bytes(gzip.compress(b"another\n") if name.endswith(".gz") else b"another\n")
     with monkeypatch.context() as patched:

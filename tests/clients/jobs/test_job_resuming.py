@@ -8,7 +8,17 @@ from dataclasses import replace
 
 import pytest
 from google.rpc import code_pb2, status_pb2
-from tests.clients.jobs.running import DE_EN, PARTIAL, Listener, cut_short, left_behind, numbered, run, write
+from tests.clients.jobs.running import (
+    DE_EN,
+    PARTIAL,
+    Listener,
+    cut_short,
+    left_behind,
+    numbered,
+    resume,
+    run,
+    write,
+)
 
 from dragoman import ModelNotFoundError, Settings, UnavailableError
 from dragoman.jobs import JobError
@@ -31,9 +41,7 @@ def test_another_job_does_not_go_on_with_this_ones_work(client, server, tmp_path
         source.write_text("b\n" * 100)
     with pytest.raises(JobError, match=f"belongs to another job: {told}; .*--restart"):
         run(client, source, output, settings)
-    listener = Listener()
-    run(client, source, output, settings, listener=listener, restart=True)
-    assert listener.resumed == 0
+    assert resume(client, source, output, settings, restart=True) == 0
     assert len(output.read_text().splitlines()) == 100
 
 
@@ -63,9 +71,7 @@ def test_an_input_that_changes_ends_the_job_and_what_was_done_stays(client, serv
     with pytest.raises(JobError, match=r"belongs to another job: the input has changed"):
         run(client, source, output)
     source.write_text(given)
-    listener = Listener()
-    run(client, source, output, listener=listener)
-    assert listener.resumed == 99
+    assert resume(client, source, output) == 99
     assert output.read_text() == given.upper()
 
 
@@ -133,9 +139,7 @@ def test_a_job_that_went_on_and_did_nothing_more_keeps_what_it_has(client, serve
         with pytest.raises(UnavailableError):
             run(client, source, output, window=8, patience_seconds=0)
         assert left_behind(output) == {f"out{suffix}" for suffix in PARTIAL}
-    listener = Listener()
-    run(client, source, output, listener=listener)
-    assert listener.resumed == 40
+    assert resume(client, source, output) == 40
     assert output.read_text() == "A\n" * 100
 
 
@@ -157,7 +161,5 @@ def test_restart_drops_nothing_where_the_output_may_not_be_replaced(client, serv
     with pytest.raises(JobError, match="exists; replace it with --overwrite"):
         run(client, source, output, restart=True)
     assert left_behind(output) == before
-    listener = Listener()
-    run(client, source, output, listener=listener, overwrite=True)
-    assert listener.resumed == 40
+    assert resume(client, source, output, overwrite=True) == 40
     assert output.read_text() == "A\n" * 100

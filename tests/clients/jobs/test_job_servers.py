@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from google.protobuf import duration_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
-from tests.clients.jobs.running import DE_EN, Listener, cut_short, numbered, run, write
+from tests.clients.jobs.running import DE_EN, Listener, cut_short, numbered, resume, run, write
 
 from dragoman import Client, UnavailableError
 from dragoman.arguments import MAX_STREAM_TEXT_BYTES
@@ -79,9 +79,7 @@ def test_a_server_that_is_started_again_without_the_jobs_model_does_not_go_on(cl
         assert "there is no model 'de-en/1'" in str(caught.value)
         assert not output.exists()
     server.servicer.versions = ["1", "2"]
-    listener = Listener()
-    run(client, source, output, listener=listener)
-    assert listener.resumed == 40
+    assert resume(client, source, output) == 40
     assert {config.model for config in server.servicer.configs} == {"", "de-en/1"}
 
 

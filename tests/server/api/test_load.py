@@ -97,25 +97,13 @@ async def test_a_long_request_that_bulks_share_can_never_hold_is_told_so(start_s
     assert "the queue takes 30" in violation.description
 
 
-async def test_a_full_queue_says_when_to_come_again(start_server: StartServer, slow_models: Path) -> None:
-    engine = replace(CPU, max_queue=40, max_rows=16)
-    running = await start_server(models=slow_models, engine=engine, limits=RequestLimits(max_texts=100))
-    request = pb.TranslateRequest(texts=["wort wort"] * 40, **GERMAN)
-    first = asyncio.ensure_future(running.stub.Translate(request))
-    await running.until("dragoman_queue_sentences")
-    error = await failure(running.stub.Translate(request))
-    assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert detail(error, error_details_pb2.RetryInfo()).retry_delay.ToMilliseconds() > 0
-    assert detail(error, error_details_pb2.ErrorInfo()).reason == "QUEUE_FULL"
-    assert len((await first).translations) == 40
-
-
-async def test_what_a_full_queue_refuses_is_not_tokenized_before(
+async def test_a_full_queue_says_when_to_come_again(
     start_server: StartServer, slow_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    running = await start_server(models=slow_models, engine=replace(CPU, max_queue=40, max_rows=16))
-    request = pb.TranslateRequest(texts=["wort " * 10] * 40, **GERMAN)
-    first = running.stub.Translate(request)
+    engine, limits = replace(CPU, max_queue=40, max_rows=16), RequestLimits(max_texts=100)
+    running = await start_server(models=slow_models, engine=engine, limits=limits)
+    request = pb.TranslateRequest(texts=["wort wort"] * 40, **GERMAN)
+    first = asyncio.ensure_future(running.stub.Translate(request))
     await running.until("dragoman_queue_sentences")
     prepared = record_prepared(monkeypatch)
     # Texts with nothing to translate take no room.
@@ -123,10 +111,12 @@ async def test_what_a_full_queue_refuses_is_not_tokenized_before(
     assert len((await running.stub.Translate(blank)).translations) == 80
     assert len(prepared) == 80
     error = await failure(running.stub.Translate(request))
-    assert detail(error, error_details_pb2.ErrorInfo()).reason == "QUEUE_FULL"
+    assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert "40 sentences do not fit" in error.details()
-    assert len(prepared) == 80
-    first.cancel()
+    assert detail(error, error_details_pb2.RetryInfo()).retry_delay.ToMilliseconds() > 0
+    assert detail(error, error_details_pb2.ErrorInfo()).reason == "QUEUE_FULL"
+    assert len(prepared) == 80, "what is refused is not tokenized before"
+    assert len((await first).translations) == 40
 
 
 async def test_calls_that_came_together_are_refused_once_one_of_them_fills_the_queue(

@@ -1,7 +1,6 @@
 """Where the words of a text are, in any script, and word alignments, worked out by hand."""
 
 from collections.abc import Iterator, Sequence
-from itertools import product
 
 import numpy as np
 import pytest
@@ -81,9 +80,8 @@ def test_a_word_ends_where_it_does_not_go_on(text: str, ends: list[int]) -> None
         ),
         ("a", [(0, 1)], "x", [(0, 1)], [[0.0, 1.0]], []),
         *(
-            (*pair, [])
-            for pair in product(("", "x"), [[(0, 0)]], ("", "x"), [[(0, 0)]], [np.ones((2, 2))])
-            if "" in pair
+            (source, [(0, 0)], target, [(0, 0)], np.ones((2, 2)), [])
+            for source, target in (("", "x"), ("x", ""), ("", ""))
         ),
         # Each target word has its strongest link.
         (

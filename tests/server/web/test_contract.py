@@ -45,7 +45,7 @@ def test_models_alignments_glossaries_and_languages_are_told(web: Web) -> None:
     assert over_http["confidence"] == pytest.approx(detected[0].confidence)
 
 
-def test_a_stream_is_events_and_its_last_one_says_so(web: Web) -> None:
+def test_a_stream_is_events_and_its_last_one_says_so_or_has_a_status(web: Web) -> None:
     config = {"config": {"sourceLanguage": "de", "targetLanguage": "en"}}
     items = [{"id": str(rank), "text": f"Das ist Satz {rank}."} for rank in range(20)]
     items.append({"id": "long", "text": "x" * 100_001})
@@ -56,9 +56,6 @@ def test_a_stream_is_events_and_its_last_one_says_so(web: Web) -> None:
     results = [json.loads(event[1].removeprefix("data: ")) for event in events[:-1]]
     assert {each["id"] for each in results} == {item["id"] for item in items}
     assert [each["id"] for each in results if "error" in each] == ["long"]
-
-
-def test_a_stream_that_cannot_begin_has_a_status(web: Web) -> None:
     unknown = {"config": {"sourceLanguage": "de", "targetLanguage": "xx"}}
     assert web.post("/v1/translateStream", [unknown]).status == 404
     assert web.post("/v1/translateStream", {}).status == 400
@@ -101,13 +98,8 @@ def test_what_is_wrong_has_its_status_and_reason(web: Web, body: bytes, status: 
 
 
 JSON_PATHS = (
-    "/v1/translate",
-    "/v1/translateStream",
-    "/v1/align",
-    "/v1/detect",
-    "/translate",
-    "/detect",
-    "/v2/translate",
+    *("/v1/translate", "/v1/translateStream", "/v1/align", "/v1/detect", "/translate"),
+    *("/detect", "/v2/translate"),
 )
 
 
@@ -149,7 +141,7 @@ def test_the_description_has_every_field_of_the_messages(web: Web) -> None:
         assert f"#/components/schemas/{name}" in text
 
 
-def test_probes_and_metrics_answer(web: Web) -> None:
+def test_probes_and_metrics_answer_and_requests_have_names(web: Web) -> None:
     assert (web.get("/healthz").status, web.get("/readyz").status) == (200, 200)
     web.post("/v1/translate", ASKED)
     scraped = web.get("/metrics").body.decode()
@@ -157,9 +149,7 @@ def test_probes_and_metrics_answer(web: Web) -> None:
     assert 'dragoman_requests_total{model="de-en"' in scraped
     assert web.get("/none/such").status == 404
     assert ask(f"{web.url}/translate").status == 405
-
-
-def test_a_request_is_named_by_its_caller_or_by_the_server(web: Web) -> None:
+    # By their callers, or by the server.
     assert web.get("/healthz", **{"X-Request-ID": "abc-1"}).headers["X-Request-ID"] == "abc-1"
     named = web.get("/healthz", **{"X-Request-ID": "not a name"}).headers["X-Request-ID"]
     assert named != "not a name"

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from tests.server.conftest import ADA, CPU
 from tests.server.copying_bundle import MANIFEST, write_bundle
-from tests.server.web.browsing import Page, fresh_page, open_browser
-from tests.server.web.conftest import MODELS, Web, serving
+from tests.server.web.conftest import MODELS, Page, Web, serving
 
 from dragoman_server.config import RequestLimits
 from dragoman_server.web.apis.page import FILES
@@ -45,20 +44,7 @@ def test_nothing_comes_from_elsewhere(web: Web) -> None:
     assert web.get("/", **{"If-None-Match": page.headers["ETag"]}).status == 304
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with open_browser() as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(web: Web, browser) -> Page:
-    return fresh_page(browser, web)
-
-
 def test_it_translates_as_one_types_and_shows_what_comes_from_what(page: Page) -> None:
-    from selenium.webdriver.common.keys import Keys
-
     page.type(f"{DOG} Мария wohnt dort.")
     page.wait(lambda: page.text("#translation") == "The dog is sleeping in the garden. Мария lives there.")
     assert page.text("#detected").startswith("German")
@@ -72,11 +58,11 @@ def test_it_translates_as_one_types_and_shows_what_comes_from_what(page: Page) -
 
     # By keyboard: Tab to the translation, an arrow to its second word. By the caret: the other way.
     page.browser.execute_script("arguments[0].focus()", page.one("#translation .word[tabindex='0']"))
-    page.press(Keys.ARROW_RIGHT)
+    page.press(page.keys.ARROW_RIGHT)
     lit = [each.get_attribute("textContent") for each in page.all("#marks .is-lit")]
     assert "Hund" in lit
     assert page.text("#origin").startswith("dog ← Hund")
-    page.one("#text").send_keys(Keys.CONTROL, Keys.HOME)
+    page.one("#text").send_keys(page.keys.CONTROL, page.keys.HOME)
     page.wait(lambda: page.texts("#translation .is-lit") == ["The"])
 
     # The attention: a table of each sentence, with labels and figures.
@@ -123,8 +109,6 @@ def test_a_word_is_taken_for_what_can_be_translated(page: Page) -> None:
 
 
 def test_a_translation_is_copied_without_tls_too(page: Page, web: Web) -> None:
-    from selenium.webdriver.common.keys import Keys
-
     plain = Page(page.browser, web.url.replace("127.0.0.1", "dragoman.test"))
     plain.open()
     assert plain.browser.execute_script("return isSecureContext") is False
@@ -133,7 +117,7 @@ def test_a_translation_is_copied_without_tls_too(page: Page, web: Web) -> None:
     plain.one("#copy").click()
     plain.wait(lambda: plain.text("#copy") == "Copied")
     plain.type("")
-    plain.one("#text").send_keys(Keys.CONTROL, "v")
+    plain.one("#text").send_keys(page.keys.CONTROL, "v")
     assert plain.one("#text").get_attribute("value") == "The dog is sleeping in the garden."
     # Where nothing helps, it says so.
     plain.type(DOG)
@@ -247,15 +231,13 @@ def test_what_is_typed_is_there_again_until_it_is_cleared(page: Page) -> None:
 
 
 def test_a_link_carries_the_languages_and_the_text(page: Page, web: Web) -> None:
-    from selenium.webdriver.common.keys import Keys
-
     page.type(f"{DOG} 100 % & mehr.")
     page.wait(lambda: page.text("#translation"))
     translated = page.text("#translation")
     page.one("#share").click()
     page.wait(lambda: page.text("#share") == "Copied")
     page.type("")
-    page.one("#text").send_keys(Keys.CONTROL, "v")
+    page.one("#text").send_keys(page.keys.CONTROL, "v")
     link = page.value("#text")
     # Behind a #, which a browser keeps to itself.
     assert link.startswith(f"{web.url}/#source=auto&target=en&q=Der+Hund")
@@ -274,8 +256,6 @@ def test_a_link_carries_the_languages_and_the_text(page: Page, web: Web) -> None
 
 
 def test_another_translation_is_taken_by_pointer_or_key(page: Page) -> None:
-    from selenium.webdriver.common.keys import Keys
-
     page.type("Wo ist der Bahnhof?\n\nKönnen Sie mir helfen?")
     page.wait(lambda: page.all("#alternative-list button"))
     first, others = page.text("#translation"), page.texts("#alternative-list button")
@@ -287,7 +267,7 @@ def test_another_translation_is_taken_by_pointer_or_key(page: Page) -> None:
     page.browser.execute_script("arguments[0].focus()", page.one("#translation .word[tabindex='0']"))
     page.wait(lambda: "Wo" in page.text("#origin"))
     page.run("arguments[0].focus()", page.all("#alternative-list button")[1])
-    page.press(Keys.ENTER)
+    page.press(page.keys.ENTER)
     assert page.text("#translation") == first
     assert page.focused() == ("button", " ".join(others[1].split()))
 
@@ -321,20 +301,18 @@ def test_a_number_is_no_end_of_a_sentence(page: Page) -> None:
 
 
 def test_a_wrong_token_is_told_as_such(page: Page, tokens: Path) -> None:
-    from selenium.webdriver.common.keys import Keys
-
     with serving(models=MODELS, tokens=tokens, engine=CPU) as web:
         page = Page(page.browser, web.url)
         page.browser.get(web.url)
         page.wait(lambda: "asks for a token" in page.text("#problem"))
         assert page.browser.switch_to.active_element == page.one("#token")
         page.press("wrong")
-        page.press(Keys.ENTER)
+        page.press(page.keys.ENTER)
         page.wait(lambda: "does not know the token" in page.text("#problem"))
         # It is selected, so that another takes its place.
         page.wait(lambda: page.browser.switch_to.active_element == page.one("#token"))
         page.press(ADA)
-        page.press(Keys.ENTER)
+        page.press(page.keys.ENTER)
         page.wait(lambda: page.all("#target option"))
         assert not page.one("#problem").is_displayed()
     page.complaints()

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from tests.server.conftest import CPU
 from tests.server.copying_bundle import MANIFEST, write_bundle
-from tests.server.web.browsing import Page, fresh_page, open_browser
-from tests.server.web.conftest import MODELS, Web, serving
+from tests.server.web.conftest import MODELS, Page, Web, serving
 
 from dragoman_server.web.apis import page as served
 
@@ -57,17 +56,6 @@ def web(tmp_path_factory: pytest.TempPathFactory, glossaries: Path) -> Iterator[
         write_bundle(models, manifest=manifest)
     with serving(models=models, glossaries=glossaries, engine=CPU) as web:
         yield web
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with open_browser() as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(web: Web, browser) -> Page:
-    return fresh_page(browser, web)
 
 
 class Words(HTMLParser):
@@ -200,29 +188,27 @@ def test_the_rules_of_axe_hold(page: Page, width: int, scheme: str) -> None:
 
 
 def test_it_is_used_by_keyboard_and_by_what_a_screen_reader_is_told(page: Page) -> None:
-    from selenium.webdriver.common.keys import Keys
-
     assert page.focused() == ("textbox", "Text to translate")
     page.press(DOG)
     page.wait(lambda: "German" in page.said() and "Point at a word" in page.said())
     # Word by word, each with what it comes from.
     page.tab_to("button", "Clear")
-    page.press(Keys.TAB)
-    page.press(Keys.TAB)
-    page.press(Keys.ARROW_RIGHT)
+    page.press(page.keys.TAB)
+    page.press(page.keys.TAB)
+    page.press(page.keys.ARROW_RIGHT)
     page.wait(lambda: "dog\n ← \nHund" in page.said())
     # Another translation.
     page.tab_to("button", "Copy")
-    page.press(Keys.TAB)
+    page.press(page.keys.TAB)
     role, other = page.focused()
     assert role == "button"
-    page.press(Keys.ENTER)
+    page.press(page.keys.ENTER)
     page.wait(lambda: page.text("#translation") == other)
     # An entry of one's own.
     page.tab_to("DisclosureTriangle", "Glossary")
-    page.press(Keys.ENTER)
+    page.press(page.keys.ENTER)
     page.tab_to("button", "Add an entry")
-    page.press(Keys.ENTER)
+    page.press(page.keys.ENTER)
     assert page.focused() == ("textbox", "Word of the text")
     page.press("Garten")
     page.tab_to("textbox", "Its translation")
@@ -230,12 +216,12 @@ def test_it_is_used_by_keyboard_and_by_what_a_screen_reader_is_told(page: Page) 
     page.wait(lambda: "yard" in page.text("#translation"))
     # Back to the top by going on; the languages, and an empty page.
     page.tab_to("combobox", "Colours")
-    page.press(Keys.ARROW_DOWN)
+    page.press(page.keys.ARROW_DOWN)
     page.tab_to("combobox", "To")
-    page.press(Keys.HOME)
+    page.press(page.keys.HOME)
     page.wait(lambda: page.one("#translation").get_attribute("lang") == "ar")
     page.tab_to("button", "Clear")
-    page.press(Keys.ENTER)
+    page.press(page.keys.ENTER)
     assert page.focused() == ("textbox", "Text to translate")
     page.wait(lambda: "The translation appears here" in page.said() and DOG not in page.said())
     assert page.complaints() == []

@@ -29,19 +29,30 @@ def pieces(text: str, result: FittedUnits) -> list[str]:
     return [text[slice(*unit.span)] for unit in result.units]
 
 
-def test_what_fits_is_left_alone() -> None:
-    result = fitted("Ten chars. Ten more..", max_tokens=11, policy=LengthPolicy.SPLIT)
-    assert [len(unit.ids) for unit in result.units] == [10, 10]
-    assert not result.split
-    assert not result.truncated
+SPLIT, TRUNCATE = LengthPolicy.SPLIT, LengthPolicy.TRUNCATE
+LONG = "It was late, the shop was closed, and we went home."
 
 
-def test_a_long_sentence_is_split_at_its_clauses() -> None:
-    text = "It was late, the shop was closed, and we went home."
-    result = fitted(text, max_tokens=24, policy=LengthPolicy.SPLIT)
-    assert pieces(text, result) == ["It was late,", "the shop was closed,", "and we went home."]
-    assert result.split
-    assert not result.truncated
+@pytest.mark.parametrize(
+    ("text", "max_tokens", "policy", "expected", "split", "truncated"),
+    [
+        ("Ten chars. Ten more..", 11, SPLIT, ["Ten chars.", "Ten more.."], False, False),
+        (LONG, 24, SPLIT, ["It was late,", "the shop was closed,", "and we went home."], True, False),
+        ("Yes. This one is too long.", 9, TRUNCATE, ["Yes.", "This one"], False, True),
+        # A part without a letter is no unit, and a sentence of which one part has letters is split, too.
+        ("Numbers: " + "12 34 56 78 " * 4 + "end.", 16, SPLIT, ["Numbers:", "78 end."], True, False),
+        ("Numbers: 12 34 56 78 90", 16, SPLIT, ["Numbers:"], True, False),
+        # Four tokens.
+        ("ﷺ", 3, SPLIT, ["##"], False, True),
+    ],
+    ids=["fits", "clauses", "truncated", "numbers", "one part", "never"],
+)
+def test_a_long_sentence_is_split_at_its_clauses_or_truncated(
+    text: str, max_tokens: int, policy: LengthPolicy, expected: list[str], split: bool, truncated: bool
+) -> None:
+    result = fitted(text, max_tokens=max_tokens, policy=policy)
+    assert ["".join(map(chr, unit.ids)) for unit in result.units] == expected
+    assert (result.split, result.truncated) == (split, truncated)
 
 
 def test_a_long_sentence_is_refused_where_asked() -> None:
@@ -65,35 +76,6 @@ def test_a_sentence_without_an_end_may_be_a_token_longer() -> None:
     }
     assert [len(each.units[0].ids) for each in found.values()] == [10, 9]
     assert [each.truncated for each in found.values()] == [False, True]
-
-
-def test_a_long_sentence_is_truncated_where_asked() -> None:
-    text = "Yes. This one is too long."
-    result = fitted(text, max_tokens=9, policy=LengthPolicy.TRUNCATE)
-    assert ["".join(map(chr, unit.ids)) for unit in result.units] == ["Yes.", "This one"]
-    assert result.truncated
-    assert not result.split
-
-
-def test_a_character_that_never_fits_is_truncated() -> None:
-    result = fitted("ﷺ", max_tokens=3, policy=LengthPolicy.SPLIT)
-    assert [len(unit.ids) for unit in result.units] == [2]
-    assert result.truncated
-
-
-def test_a_part_without_a_letter_is_no_unit() -> None:
-    text = "Numbers: " + "12 34 56 78 " * 4 + "end."
-    result = fitted(text, max_tokens=16, policy=LengthPolicy.SPLIT)
-    assert result.split
-    assert pieces(text, result)[0].startswith("Numbers:")
-    assert pieces(text, result)[-1].endswith("end.")
-    assert len(result.units) == 2
-
-
-def test_a_sentence_of_which_one_part_has_letters_is_split_too() -> None:
-    result = fitted("Numbers: 12 34 56 78 90", max_tokens=16, policy=LengthPolicy.SPLIT)
-    assert len(result.units) == 1
-    assert result.split
 
 
 @given(
