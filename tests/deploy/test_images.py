@@ -83,39 +83,32 @@ def test_no_image_has_torch_and_each_the_onnxruntime_of_its_device(
         assert not any("torch" in name for name in installed)
 
 
-def test_container_does_not_run_as_root(dockerfile: Dockerfile) -> None:
-    user = [instruction.text for instruction in final_stage(dockerfile) if instruction.name == "USER"][-1]
-    assert user.isdecimal(), "where root is forbidden, only a number tells that this is not root"
-    assert int(user) > 0
-
-
-def test_image_has_the_versions_that_the_project_is_tested_with(dockerfile: Dockerfile) -> None:
+def test_image_runs_what_the_project_is_tested_with_neither_as_root_nor_in_a_shell(
+    dockerfile: Dockerfile,
+) -> None:
     [install] = [item.text for item in dockerfile if item.name == "RUN" and "pip install" in item.text]
     assert "--constraint constraints.txt" in install
     assert "constraints.txt" in sources(dockerfile)
-
-
-def test_no_shell_stands_between_a_signal_and_the_server(dockerfile: Dockerfile) -> None:
+    user = [instruction.text for instruction in final_stage(dockerfile) if instruction.name == "USER"][-1]
+    assert user.isdecimal(), "where root is forbidden, only a number tells that this is not root"
+    assert int(user) > 0
     program, command = only(final_stage(dockerfile), "ENTRYPOINT").exec_form
     assert program in PROJECT["scripts"]
     assert command in PROJECT["entry-points"]["dragoman.commands"]
 
 
-def test_health_check_is_a_command_that_the_image_has(dockerfile: Dockerfile) -> None:
+def test_health_check_is_a_command_that_the_image_has_and_its_ports_are_listened_on(
+    dockerfile: Dockerfile,
+) -> None:
     python, flag, module, *arguments = only(final_stage(dockerfile), "HEALTHCHECK").exec_form
     assert (python, flag) == ("python", "-m")
     assert importlib.import_module(module).healthcheck is healthcheck
-    assert (
-        healthcheck.make_context("healthcheck", arguments).params["server"].endswith(f":{ServerConfig.port}")
-    )
-
-
-def test_ports_that_are_exposed_are_those_that_are_listened_on(dockerfile: Dockerfile) -> None:
-    exposed = only(final_stage(dockerfile), "EXPOSE").words
+    asked = healthcheck.make_context("healthcheck", arguments).params["server"]
+    assert asked.endswith(f":{ServerConfig.port}")
     # HTTP where the command names it, as compose and Kubernetes do.
     http = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["x-dragoman"]["environment"]
     ports = (ServerConfig.port, http["DRAGOMAN_SERVE_HTTP_PORT"], ServerConfig.metrics_port)
-    assert exposed == [str(port) for port in ports]
+    assert only(final_stage(dockerfile), "EXPOSE").words == [str(port) for port in ports]
 
 
 def bind_mounts(service: Tree) -> list[tuple[str, str, bool]]:

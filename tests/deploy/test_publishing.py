@@ -25,8 +25,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / f"dragoman-{VERSION}.tar.gz", folder / f"dragoman-{VERSION}-py3-none-any.whl"
 
 
-def test_an_index_takes_them(built: tuple[Path, Path]) -> None:
+def test_an_index_takes_them_and_the_guide_names_the_wheel(built: tuple[Path, Path]) -> None:
     subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *map(str, built)], check=True)
+    assert f"'{built[1].name}[" in (ROOT / "docs" / "guide" / "install.md").read_text()
 
 
 def test_a_wheel_holds_the_packages_and_nothing_else(built: tuple[Path, Path]) -> None:
@@ -50,10 +51,6 @@ def test_an_archive_of_source_holds_no_models_and_no_tests(built: tuple[Path, Pa
         *("bundle", "clients", "export", "proto", "server", "training")
     }
     assert {"README.md", "LICENSE", "pyproject.toml", "proto/google/LICENSE"} <= names
-
-
-def test_the_guide_names_the_wheel(built: tuple[Path, Path]) -> None:
-    assert f"'{built[1].name}[" in (ROOT / "docs" / "guide" / "install.md").read_text()
 
 
 def test_an_empty_environment_serves_and_calls(built: tuple[Path, Path], tmp_path: Path) -> None:

@@ -37,14 +37,26 @@ def test_a_page(translate, server):
     assert "zwei &#60;drei&#62;&#160;vier" in texts
 
 
-def test_a_sentence_is_translated_with_its_inline_tags(translate, server):
-    page = '<p>Das ist <b>sehr <i title="i">gut</i></b>, <code>nicht wahr</code> ?</p>'
-    assert translate("html", page) == (
-        '<p>DAS IST <b>SEHR <i title="I">GUT</i></b>, <code>nicht wahr</code> ?</p>'
-    )
-    assert server.servicer.messages == [
-        ['Das ist <g2>sehr <g4>gut</g4></g2>, <ph id="9"></ph> ?<br id="11"/>i']
-    ]
+@pytest.mark.parametrize(
+    ("page", "expected", "sent"),
+    [
+        (
+            '<p>Das ist <b>sehr <i title="i">gut</i></b>, <code>nicht wahr</code> ?</p>',
+            '<p>DAS IST <b>SEHR <i title="I">GUT</i></b>, <code>nicht wahr</code> ?</p>',
+            ['Das ist <g2>sehr <g4>gut</g4></g2>, <ph id="9"></ph> ?<br id="11"/>i'],
+        ),
+        # It is cut at tags without a partner.
+        (
+            "<p>eins <b>zwei</p><p>drei</b> vier <i>fünf <br> sechs</i></p>",
+            "<p>EINS <b>ZWEI</p><p>DREI</b> VIER <i>FÜNF <br> SECHS</i></p>",
+            ["eins", "zwei", "drei", "vier", "fünf", "sechs"],
+        ),
+    ],
+    ids=["inline", "alone"],
+)
+def test_a_sentence_is_translated_with_its_inline_tags(translate, server, page, expected, sent):
+    assert translate("html", page) == expected
+    assert server.servicer.messages == [sent]
 
 
 TEXTS = ("title", "alt", "placeholder", "aria-label")
@@ -96,13 +108,6 @@ def test_fields_and_drawings_have_texts(translate):
     for text in ("ja", "nein", "oder"):
         expected = expected.replace(text, text.upper())
     assert translate("html", page) == expected
-
-
-def test_a_sentence_is_cut_at_tags_without_a_partner(translate, server):
-    page = "<p>eins <b>zwei</p><p>drei</b> vier <i>fünf <br> sechs</i></p>"
-    assert translate("html", page) == "<p>EINS <b>ZWEI</p><p>DREI</b> VIER <i>FÜNF <br> SECHS</i></p>"
-    [texts] = server.servicer.messages
-    assert texts == ["eins", "zwei", "drei", "vier", "fünf", "sechs"]
 
 
 @pytest.mark.parametrize(
@@ -165,13 +170,11 @@ def test_broken_and_nested_pages_lose_nothing(translate, page, expected):
     assert translate("html", page) == expected
 
 
-def test_a_page_says_its_encoding_and_keeps_it(translate):
-    page = '<meta charset="iso-8859-1"><p>grün</p>'.encode("latin-1")
-    assert translate("html", page) == '<meta charset="iso-8859-1"><p>GRÜN</p>'.encode("latin-1")
+def test_a_page_says_its_encoding_and_keeps_it_and_can_be_compressed(translate):
     # A capital that the encoding lacks is written as a reference.
-    page = '<meta charset="iso-8859-1"><p>ÿ</p>'.encode("latin-1")
-    assert translate("html", page) == b'<meta charset="iso-8859-1"><p>&#376;</p>'
-
-
-def test_a_page_can_be_compressed(translate):
+    for text, expected in (("grün", "GRÜN"), ("ÿ", "&#376;")):
+        page, translated = (
+            f'<meta charset="iso-8859-1"><p>{each}</p>'.encode("latin-1") for each in (text, expected)
+        )
+        assert translate("html", page) == translated
     assert gzip.decompress(translate("html.gz", gzip.compress(b"<p>ja</p>"))) == b"<p>JA</p>"

@@ -116,11 +116,8 @@ def test_empty_elements_stay_where_they_stood(translate, frame, element):
     assert translate("md", given + definition) == expected + definition
 
 
-def test_a_failed_text_stays(translate):
+def test_a_failed_text_footnotes_and_autolinks_stay(translate):
     assert translate("md", "ja\n\n!INTERNAL a\nb\n\n- nein\n") == "JA\n\n!INTERNAL a\nb\n\n- NEIN\n"
-
-
-def test_footnotes_and_autolinks_stay(translate):
     given = "siehe[^note] <http://a.b/c>.\n\n[^note]: die note hier\n"
     assert translate("md", given) == "SIEHE[^note] <http://a.b/c>.\n\n[^note]: DIE NOTE HIER\n"
 

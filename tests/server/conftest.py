@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import socketserver
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -148,27 +147,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-@pytest.fixture(scope="session")
-def sync_stub(models: Path) -> Iterator[TranslationServiceStub]:
-    """A client for tests without an event loop, of a server that lives in another thread."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-
-    async def start() -> Server:
-        server = Server(ServerConfig(models=models, port=0, metrics_port=0, engine=CPU))
-        await server.start()
-        return server
-
-    server = asyncio.run_coroutine_threadsafe(start(), loop).result()
-    with grpc.insecure_channel(f"localhost:{server.port}") as channel:
-        yield TranslationServiceStub(channel)
-    asyncio.run_coroutine_threadsafe(server.drain(), loop).result()
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
 
 
 @pytest.fixture

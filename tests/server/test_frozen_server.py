@@ -2,42 +2,19 @@
 
 import signal
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.clients.jobs.running import Listener
 from tests.server.conftest import StartProcess
 
 from dragoman import Client, Settings, UnavailableError
-from dragoman.errors import DragomanError
 from dragoman.jobs import FileJob
 
 PING_SECONDS = 0.5
 MOST_SECONDS = 30.0
 """As docs/guide/files.md has it."""
 OPTIONS = ("--port", "0", "--threads", "1")
-
-
-class Listener:
-    """Acts on the first line that is done, and notes what the job waits for."""
-
-    def __init__(self, act: Callable[[], None]) -> None:
-        self.act: Callable[[], None] | None = act
-        self.errors: list[DragomanError] = []
-
-    def on_start(self, *, resumed: int, failed: int) -> None:
-        pass
-
-    def on_line(self, *, failed: bool, position: int) -> None:
-        if self.act is not None:
-            self.act()
-            self.act = None
-
-    def on_save(self, *, lines: int) -> None:
-        pass
-
-    def on_wait(self, error: DragomanError, seconds: float) -> None:
-        self.errors.append(error)
 
 
 @pytest.mark.long

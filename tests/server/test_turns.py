@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.server.access import ADA, BOB
+from tests.server.access import ADA, BOB, shows
 from tests.server.calls import GERMAN, until
 from tests.server.conftest import CPU, StartServer
 
@@ -15,10 +15,6 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.service.call import host_of
 from dragoman_server.service.searching import notify_when_done
 from dragoman_server.turns import BusyThreadsError, FairLock, FairThreads
-
-
-def as_caller(token: str) -> tuple[tuple[str, str], ...]:
-    return (("authorization", f"Bearer {token}"),)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +29,7 @@ async def test_a_caller_with_one_text_waits_for_no_crowd_of_another(
 
     async def call(token: str, texts: list[str]) -> None:
         message = pb.TranslateRequest(texts=texts, priority=priority, **GERMAN)
-        await running.stub.Translate(message, metadata=as_caller(token))
+        await running.stub.Translate(message, metadata=shows(token))
 
     crowd = {asyncio.create_task(call(ADA, [f"Haus {n} und {m}." for m in range(8)])) for n in range(16)}
     await running.until("dragoman_queue_sentences")
@@ -48,7 +44,7 @@ async def test_streams_take_turns_too(start_server: StartServer, slow_models: Pa
     running = await start_server(models=slow_models, tokens=tokens, engine=engine)
 
     async def stream(token: str, num_items: int) -> int:
-        call = running.stub.TranslateStream(metadata=as_caller(token))
+        call = running.stub.TranslateStream(metadata=shows(token))
         await call.write(pb.TranslateStreamRequest(config=pb.TranslateStreamConfig(**GERMAN)))
         for number in range(num_items):
             item = pb.TranslateStreamItem(id=f"{number}", text=f"Haus {number}.")

@@ -41,9 +41,12 @@ def test_bad_text_of_a_stream_harms_no_other(client, server):
     assert "code point 1" in str(results[2].error)
 
 
-def test_a_language_that_cannot_travel_is_named(client):
+def test_bare_texts_are_no_stream_and_a_language_that_cannot_travel_is_named(client):
     with pytest.raises(dragoman.InvalidRequestError, match="source has a lone surrogate"):
         client.translate(["ja"], source="\udcff", target="en")
+    # Two characters would pass for an id and a text.
+    with pytest.raises(TypeError, match=r"pairs \(id, text\), not texts: write enumerate\(texts\); got 'ja'"):
+        list(client.translate_stream(["ja", "nein"], **DE_EN))
 
 
 def test_a_timeout_without_end_is_none(client):
@@ -60,12 +63,6 @@ def test_loopback_is_reached_past_a_proxy(server, monkeypatch):
     with dragoman.Client(server.address, timeout_seconds=20) as client:
         (translation,) = client.translate(["ja"], **DE_EN)
     assert translation.text == "JA"
-
-
-def test_bare_texts_are_no_stream(client):
-    # Two characters would pass for an id and a text.
-    with pytest.raises(TypeError, match=r"pairs \(id, text\), not texts: write enumerate\(texts\); got 'ja'"):
-        list(client.translate_stream(["ja", "nein"], **DE_EN))
 
 
 @pytest.mark.parametrize("texts_per_message", [1, 4, 64])

@@ -46,15 +46,13 @@ def test_source_words_stand_across_and_target_words_down():
     ]
 
 
-def test_plain_ascii_is_legible():
+def test_ascii_is_legible_wide_characters_keep_the_columns_and_no_links_are_no_error():
     lines = draw("Guten Morgen!", GOOD_MORNING, ascii_only=True)
     assert "\n".join(lines).isascii()
     assert lines[3:5] == ["Good     ## ..", "morning     ++"]
-
-
-def test_wide_characters_keep_the_columns_straight():
     drawn = hypothesis("日本 a", [((0, 1), (0, 2), 0.9), ((2, 3), (3, 4), 0.9)])
     assert draw("x y", drawn)[2:4] == ["日本  ██", "a        ██"]
+    assert draw("", hypothesis("", []))[-1].endswith("attention")
 
 
 def test_without_room_every_link_gets_a_line():
@@ -64,10 +62,6 @@ def test_without_room_every_link_gets_a_line():
         "Morgen -> morning (0.60)",
         "! -> ! (0.30)",
     ]
-
-
-def test_translation_without_alignments_draws_no_error():
-    assert draw("", hypothesis("", []))[-1].endswith("attention")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,10 @@ def test_help_teaches_and_loads_no_command(monkeypatch):
     assert listed.index("serve") < listed.index("train") < listed.index("evaluate") < listed.index("smt")
 
 
-def test_mistyped_command_is_told_what_it_is_like(run):
+def test_python_m_is_the_command_and_a_mistyped_one_is_told_what_it_is_like(run):
+    command = [sys.executable, "-m", "dragoman", "--version"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert told.stdout.startswith("dragoman, version ")
     assert "Did you mean translate" in run("transalte").stderr
 
 
@@ -73,13 +76,6 @@ def test_timeout_is_told_to_hold_for_texts_alone(run, server):
     server.servicer.delay_seconds = 0.3
     assert run("translate", *DE_EN, "--timeout", "0.1", "ja").exit_code == 1
     assert run("translate", *DE_EN, "--timeout", "0.1", stdin="ja\n").stdout == "JA\n"
-
-
-def test_python_m_is_the_command():
-    told = subprocess.run(
-        [sys.executable, "-m", "dragoman", "--version"], capture_output=True, text=True, check=True
-    )
-    assert told.stdout.startswith("dragoman, version ")
 
 
 def test_models_are_listed(run, server, monkeypatch):
@@ -138,10 +134,15 @@ def test_error_is_a_line_and_the_way_out(run, server, code, told):
     assert "Traceback" not in result.stderr
 
 
-def test_a_server_that_shuts_down_is_not_looked_for(run, server):
+def test_a_server_that_shuts_down_is_not_looked_for_and_an_option_it_refuses_is_named(run, server):
     info = error_details_pb2.ErrorInfo(reason="NOT_SERVING", domain="dragoman.v1")
     server.servicer.failures.extend([server.status("UNAVAILABLE", "the server is shutting down", info)] * 5)
     assert run("translate", *DE_EN, "ja").stderr == "Error: the server is shutting down\n"
+    server.servicer.failures.clear()
+    details = server.bad_request("options.num_hypotheses", "is 6, and the beam 5")
+    message = "options.num_hypotheses: is 6, and the beam 5"
+    server.servicer.failures.append(server.status("INVALID_ARGUMENT", message, details))
+    assert run("translate", *DE_EN, "--n-best", "6", "ja").stderr == "Error: --n-best is 6, and the beam 5\n"
 
 
 def test_what_speaks_no_grpc_is_told(run):
@@ -169,14 +170,6 @@ def test_invalid_option_value_is_told(run, command, code, told):
     result = run(*command)
     assert result.exit_code == code
     assert told in result.stderr
-
-
-def test_server_that_refuses_an_option_is_told_by_its_name(run, server):
-    details = server.bad_request("options.num_hypotheses", "is 6, and the beam 5")
-    message = "options.num_hypotheses: is 6, and the beam 5"
-    server.servicer.failures.append(server.status("INVALID_ARGUMENT", message, details))
-    result = run("translate", *DE_EN, "--n-best", "6", "ja")
-    assert result.stderr == "Error: --n-best is 6, and the beam 5\n"
 
 
 @pytest.mark.parametrize(

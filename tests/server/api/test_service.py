@@ -1,6 +1,7 @@
 """Translate, ListModels and GetModel over a real port; the model copies its input."""
 
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.server.calls import GERMAN, failure, translate, violated_fields
-from tests.server.conftest import RunningServer, StartServer
+from tests.server.conftest import CPU, RunningServer, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.web.conftest import serving
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
@@ -152,6 +154,13 @@ async def test_odd_characters_have_an_answer(running: RunningServer) -> None:
         for link in odd.hypotheses[0].alignments if odd.hypotheses else []:
             assert link.source_start < link.source_end <= len(text), text
             assert link.target_start < link.target_end <= len(odd.text), text
+
+
+@pytest.fixture(scope="module")
+def sync_stub(models: Path) -> Iterator[TranslationServiceStub]:
+    """A client for tests without an event loop."""
+    with serving(models=models, engine=CPU) as web, grpc.insecure_channel(web.grpc_address) as channel:
+        yield TranslationServiceStub(channel)
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=80))

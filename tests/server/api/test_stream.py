@@ -89,12 +89,17 @@ async def test_empty_items_are_not_prepared(running: RunningServer, monkeypatch:
     assert running.metric("dragoman_requests_total", outcome="OK") == 600
 
 
-async def test_every_item_is_answered_once_under_its_id(running: RunningServer) -> None:
+async def test_every_item_is_answered_once_under_its_id_or_has_a_status(running: RunningServer) -> None:
     items = [item(f"id {number}", f"Satz {number}. " * (number % 7)) for number in range(300)]
-    responses = await answers(running, CONFIG, *items)
-    assert {response_id: response.translation.text for response_id, response in responses.items()} == {
-        message.item.id: message.item.text if message.item.text else "" for message in items
+    responses = await answers(running, CONFIG, item("bad", "x" * 501), *items)
+    bad = responses.pop("bad").error
+    assert bad.code == code_pb2.INVALID_ARGUMENT
+    assert "501" in bad.message
+    assert bad.details
+    assert {id_: response.translation.text for id_, response in responses.items()} == {
+        message.item.id: message.item.text for message in items
     }
+    assert responses["id 0"].WhichOneof("result") == "translation"
     assert responses["id 1"].model.name == "de-en"
 
 
@@ -172,15 +177,6 @@ async def test_a_caller_that_takes_joined_answers_slowly_is_not_idle(monkeypatch
     messages = ended(joined(*(item(str(number), "Ja.") for number in range(8))))
     await run_stream(messages, write, joins=True, max_idle_seconds=0.5)
     assert sorted(written) == [str(number) for number in range(8)]
-
-
-async def test_a_bad_item_has_a_status_and_the_stream_goes_on(running: RunningServer) -> None:
-    responses = await answers(running, CONFIG, item("1", "x" * 501), item("2", "Ja."), item("3", ""))
-    assert responses["1"].error.code == code_pb2.INVALID_ARGUMENT
-    assert "501" in responses["1"].error.message
-    assert responses["1"].error.details
-    assert responses["2"].translation.text == "Ja."
-    assert responses["3"].WhichOneof("result") == "translation"
 
 
 async def test_a_stream_that_is_no_stream_is_refused(running: RunningServer) -> None:

@@ -8,23 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.server.access import Certified, certify
-from tests.server.calls import GERMAN, reason_of, until
-from tests.server.conftest import RunningServer, StartProcess, StartServer
-from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.calls import reason_of, until
+from tests.server.conftest import StartProcess, StartServer
 from tests.server.late_file import HANGING, hang, make_late
+from tests.server.models.test_reload import ask, write
 
 from dragoman import AsyncClient
-from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.certificate import Certificate
-
-
-def write(models: Path, version: str) -> None:
-    write_bundle(models, manifest=replace(MANIFEST, version=version))
-
-
-async def version_of(running: RunningServer) -> str:
-    response = await running.stub.Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN))
-    return response.model.version
 
 
 async def test_a_pipe_in_a_manifest_s_place_is_refused(start_server: StartServer, tmp_path: Path) -> None:
@@ -34,7 +24,7 @@ async def test_a_pipe_in_a_manifest_s_place_is_refused(start_server: StartServer
     os.mkfifo(tmp_path / "de-en" / "3" / "manifest.json")
     write(tmp_path, "2")
     await running.server.reload()
-    assert await version_of(running) == "2"
+    assert await ask(running) == "2"
     assert running.metric("dragoman_refused_bundles") == 1
     assert running.metric("dragoman_last_reload_successful") == 1
 
@@ -52,14 +42,14 @@ async def test_a_reload_that_takes_too_long_is_given_up_and_told(
     await running.server.reload()
     assert running.metric("dragoman_last_reload_successful") == 0
     assert "could not be read within 0.2 seconds" in reason_of(caplog, "not reloaded")
-    assert await version_of(running) == "1"
+    assert await ask(running) == "1"
     # It still hangs, and whatever is there beside it is served as soon as it is out of the way.
     waiting = pipe.rename(tmp_path / "pipe")
     (tmp_path / "de-en" / "2").rmdir()
     write(tmp_path, "2")
     monkeypatch.setattr(running.server, "_config", replace(running.server._config, max_reload_seconds=60.0))
     await running.server.reload()
-    assert await version_of(running) == "2"
+    assert await ask(running) == "2"
     assert running.metric("dragoman_last_reload_successful") == 1
     waiting.write_text("")
 

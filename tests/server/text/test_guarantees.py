@@ -345,11 +345,18 @@ def test_nothing_but_tags_or_protected_spans_comes_back(bundle: Bundle, text: st
     assert (found.text, found.num_units, found.hypotheses) == (text, 0, ())
 
 
-def test_ranges_of_the_text_are_kept(bundle: Bundle) -> None:
+def test_ranges_and_more_spans_than_there_are_masks_are_kept_and_never_cut(bundle: Bundle) -> None:
     text = "Der gro\u00adße Hund ist da."
     start = text.index("gro")
-    found = translated(text, bundle, ALIGNED, forgets, [(start, start + 6)])
-    assert "gro\u00adße" in found.text
+    assert "gro\u00adße" in translated(text, bundle, ALIGNED, forgets, [(start, start + 6)]).text
+    spans = [f"{{name{place}}}" for place in range(40)]
+    found = translated("Das ist " + " und ".join(spans) + ".", bundle, ALIGNED, forgets)
+    assert [found.text.count(span) for span in spans] == [1] * 40
+    span = "{n, number, :: Satz. Ja, gut. compact-short und so weiter}"
+    text = f"Das ist gut und schön {span} und wieder gut, " * 30
+    found = translated(text, bundle, ALIGNED, copies)
+    assert found.split
+    assert found.text.count(span) == 30
 
 
 @pytest.mark.parametrize(
@@ -366,20 +373,6 @@ def test_kept_spans_have_spaces_as_languages_do(bundle: Bundle, text: str, span:
     manifest = replace(bundle.manifest, source_language="zh", target_language="en")
     found = translated(text, replace(bundle, manifest=manifest), ALIGNED, forgets, [span])
     assert found.text == expected
-
-
-def test_more_spans_than_there_are_masks_are_kept(bundle: Bundle) -> None:
-    spans = [f"{{name{place}}}" for place in range(40)]
-    found = translated("Das ist " + " und ".join(spans) + ".", bundle, ALIGNED, forgets)
-    assert [found.text.count(span) for span in spans] == [1] * 40
-
-
-def test_a_long_sentence_is_never_cut_within_a_span(bundle: Bundle) -> None:
-    span = "{n, number, :: Satz. Ja, gut. compact-short und so weiter}"
-    text = f"Das ist gut und schön {span} und wieder gut, " * 30
-    found = translated(text, bundle, ALIGNED, copies)
-    assert found.split
-    assert found.text.count(span) == 30
 
 
 def test_what_is_truncated_is_missing_and_told(bundle: Bundle) -> None:

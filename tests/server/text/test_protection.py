@@ -85,15 +85,15 @@ async def test_nonsense_is_told(start_server: StartServer) -> None:
         assert await violated_fields(running, request) == [violated], str(asked)[:200]
 
 
-async def test_a_pattern_that_takes_others_forever_is_quick(running: RunningServer) -> None:
+async def test_patterns_are_quick_warnings_say_where_and_terms_make_no_book(running: RunningServer) -> None:
     (found,) = await translate(running, "a" * 400 + "!", protection=pb.Protection(patterns=["(a+)+$"]))
     assert found.text
-
-
-async def test_warnings_say_what_and_where(running: RunningServer) -> None:
     (found,) = await translate(running, "ja. 北京 hier")
     unknown = [warning for warning in found.warnings if warning.kind == pb.WARNING_KIND_UNKNOWN_TOKENS]
     assert [(warning.start, warning.end) for warning in unknown] == [(4, 6)]
+    protection = pb.Protection(terms=[pb.Term(source="a", target="x" * 10_000)])
+    request = pb.TranslateRequest(texts=["Ein Wort.", "a b " * 1_000], protection=protection, **GERMAN)
+    assert await violated_fields(running, request) == ["texts[1]"]
 
 
 async def test_glossaries_are_listed_used_and_read_again(start_server: StartServer, tmp_path: Path) -> None:
@@ -121,9 +121,3 @@ async def test_a_callers_own_terms_come_before_a_glossary(start_server: StartSer
     protection = pb.Protection(glossaries=["house"], terms=[pb.Term(source="wort", target="mine")])
     (found,) = await translate(running, "ein wort ist da", protection=protection)
     assert "mine" in found.text.split()
-
-
-async def test_terms_that_would_make_a_book_of_a_text_are_refused(running: RunningServer) -> None:
-    protection = pb.Protection(terms=[pb.Term(source="a", target="x" * 10_000)])
-    request = pb.TranslateRequest(texts=["Ein Wort.", "a b " * 1_000], protection=protection, **GERMAN)
-    assert await violated_fields(running, request) == ["texts[1]"]

@@ -17,6 +17,7 @@ TEXTS = st.text(
     st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from(WHITE_SPACE), st.sampled_from(MARKS))
 )
 MODES = st.sampled_from(Segmentation)
+SENTENCE, LINE = Segmentation.SENTENCE, Segmentation.LINE
 LANGUAGES = st.sampled_from(
     ["de", "en", "fr", "es", "it", "ru", "el", "ar", "hi", "ja", "zh", "tr", "xx", "de-AT"]
 )
@@ -126,10 +127,29 @@ def test_space_that_does_not_break_is_no_obstacle(language: str) -> None:
     assert units("BA.\u00a0,(T.\u00a0S.\u00a0/B\u00a0.", language) != []
 
 
-def test_lines_are_always_apart() -> None:
-    text = "  Eins\r\nzwei \n\n\tdrei.  Vier\u2028fünf"
-    assert units(text) == ["Eins", "zwei", "drei.", "Vier", "fünf"]
-    assert units(text, mode=Segmentation.LINE) == ["Eins", "zwei", "drei.  Vier", "fünf"]
+@pytest.mark.parametrize(
+    ("text", "mode", "expected"),
+    [
+        ("  Eins\r\nzwei \n\n\tdrei.  Vier\u2028fünf", SENTENCE, ["Eins", "zwei", "drei.", "Vier", "fünf"]),
+        ("  Eins\r\nzwei \n\n\tdrei.  Vier\u2028fünf", LINE, ["Eins", "zwei", "drei.  Vier", "fünf"]),
+        # Comments end outside of sentences.
+        (
+            "/* Bitte warten. */\n * Hier auch. **/\na */ b",
+            SENTENCE,
+            ["Bitte warten.", "Hier auch.", "a */ b"],
+        ),
+        # Cells of a table are apart.
+        ("| Name | Alter |\n|------|-------|\n| Anna | 30 |", SENTENCE, ["Name", "Alter", "Anna"]),
+        (
+            "Eins\tzwei\t\tdrei vier\nBrot || Käse\na|b x |y",
+            SENTENCE,
+            ["Eins", "zwei", "drei vier", "Brot", "Käse", "a|b x |y"],
+        ),
+        ("Eins\tzwei | drei", LINE, ["Eins\tzwei | drei"]),
+    ],
+)
+def test_lines_comments_and_cells_are_apart(text: str, mode: Segmentation, expected: list[str]) -> None:
+    assert units(text, mode=mode) == expected
 
 
 @pytest.mark.parametrize("bullet", ["-", "*", "•", "‣", "◦", "▪", "●"])
@@ -156,23 +176,6 @@ def test_a_bullet_is_kept_before_the_sentences_of_its_line(bullet: str, before: 
 def test_what_begins_a_line_belongs_to_no_sentence_of_it(beginning: str) -> None:
     text = f"Ja.\n{beginning}Ich bin da. Du auch.\n{beginning}Wir alle."
     assert units(text) == ["Ja.", "Ich bin da.", "Du auch.", "Wir alle."]
-
-
-def test_comments_end_outside_of_sentences() -> None:
-    assert units("/* Bitte warten. */\n * Hier auch. **/\na */ b") == [
-        "Bitte warten.",
-        "Hier auch.",
-        "a */ b",
-    ]
-
-
-def test_cells_of_a_table_are_apart() -> None:
-    text = (
-        "| Name | Alter |\n|------|-------|\n| Anna | 30 |\nEins\tzwei\t\tdrei vier\nBrot || Käse\na|b x |y"
-    )
-    cells = ["Name", "Alter", "Anna", "Eins", "zwei", "drei vier", "Brot", "Käse", "a|b x |y"]
-    assert units(text) == cells
-    assert units("Eins\tzwei | drei", mode=Segmentation.LINE) == ["Eins\tzwei | drei"]
 
 
 @pytest.mark.parametrize(
