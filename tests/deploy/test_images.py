@@ -68,9 +68,7 @@ def test_image_holds_the_packages_that_the_server_imports(dockerfile: Dockerfile
     assert {"dragoman_training", "dragoman_export"} <= packages
 
 
-def test_no_image_has_torch_and_each_the_onnxruntime_of_its_device(
-    dockerfile: Dockerfile, compose: Tree
-) -> None:
+def test_no_image_has_torch_and_each_its_onnxruntime(dockerfile: Dockerfile, compose: Tree) -> None:
     assert not any("torch" in instruction.text for instruction in dockerfile)
     cpu, gpu = (requirements(build["args"]["EXTRAS"]) for build in builds(compose))
     assert {name for name in cpu if name.startswith("onnxruntime")} == {"onnxruntime"}
@@ -83,9 +81,7 @@ def test_no_image_has_torch_and_each_the_onnxruntime_of_its_device(
         assert not any("torch" in name for name in installed)
 
 
-def test_image_runs_what_the_project_is_tested_with_neither_as_root_nor_in_a_shell(
-    dockerfile: Dockerfile,
-) -> None:
+def test_image_runs_what_the_project_is_tested_with_not_as_root_or_in_a_shell(dockerfile: Dockerfile) -> None:
     [install] = [item.text for item in dockerfile if item.name == "RUN" and "pip install" in item.text]
     assert "--constraint constraints.txt" in install
     assert "constraints.txt" in sources(dockerfile)
@@ -97,9 +93,7 @@ def test_image_runs_what_the_project_is_tested_with_neither_as_root_nor_in_a_she
     assert command in PROJECT["entry-points"]["dragoman.commands"]
 
 
-def test_health_check_is_a_command_that_the_image_has_and_its_ports_are_listened_on(
-    dockerfile: Dockerfile,
-) -> None:
+def test_health_check_is_a_command_that_the_image_has_and_ports_are_its_own(dockerfile: Dockerfile) -> None:
     python, flag, module, *arguments = only(final_stage(dockerfile), "HEALTHCHECK").exec_form
     assert (python, flag) == ("python", "-m")
     assert importlib.import_module(module).healthcheck is healthcheck

@@ -68,9 +68,7 @@ def test_the_ingress_leads_to_the_services_http(objects: Tree) -> None:
     assert ingress["spec"]["tls"][0]["hosts"] == [rule["host"]]
 
 
-def test_all_choose_the_pods_of_the_deployment(
-    objects: Tree, deployment: Tree, labels: dict[str, str]
-) -> None:
+def test_all_choose_the_deployments_pods(objects: Tree, deployment: Tree, labels: dict[str, str]) -> None:
     assert deployment["spec"]["selector"]["matchLabels"] == labels
     for service in (objects["Service"], load("headless-service")):
         assert service["spec"]["selector"] == labels
@@ -81,9 +79,7 @@ def test_all_choose_the_pods_of_the_deployment(
     assert target["apiVersion"] == deployment["apiVersion"]
 
 
-def test_ports_and_probes_are_those_that_the_server_listens_on(
-    objects: Tree, container: Tree, options: Tree
-) -> None:
+def test_ports_and_probes_are_those_of_the_server(objects: Tree, container: Tree, options: Tree) -> None:
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports == {
         "grpc": options["port"],
@@ -100,7 +96,7 @@ def test_ports_and_probes_are_those_that_the_server_listens_on(
     assert annotations["prometheus.io/port"] == str(options["metrics_port"])
 
 
-def test_services_stop_sending_before_the_drain_which_ends_before_kubernetes_kills(
+def test_services_stop_before_the_drain_and_kubernetes_behind(
     pod: Tree, container: Tree, options: Tree
 ) -> None:
     wait_seconds = container["lifecycle"]["preStop"]["sleep"]["seconds"]
@@ -108,7 +104,7 @@ def test_services_stop_sending_before_the_drain_which_ends_before_kubernetes_kil
     assert pod["terminationGracePeriodSeconds"] >= wait_seconds + options["drain_seconds"] + 5
 
 
-def test_the_job_that_prometheus_is_told_to_make_of_a_pod_is_the_one_that_alerts_look_for(
+def test_the_job_of_a_pod_in_prometheus_is_the_one_that_alerts_look_for(
     objects: Tree, rules: list[Tree]
 ) -> None:
     comment = "\n".join(re.findall("^#   (.*)", (ONE / "dragoman.yml").read_text(), re.MULTILINE))
@@ -123,7 +119,7 @@ def test_the_job_that_prometheus_is_told_to_make_of_a_pod_is_the_one_that_alerts
     assert f'up{{job="{labels[source]}"}}' in down
 
 
-def test_the_pod_runs_as_the_user_of_the_image_with_no_more_rights_than_it_needs(
+def test_the_pod_runs_as_the_images_user_with_few_rights(
     pod: Tree, container: Tree, dockerfile: Dockerfile
 ) -> None:
     user = [instruction.text for instruction in final_stage(dockerfile) if instruction.name == "USER"][-1]

@@ -14,9 +14,7 @@ from dragoman_server.metrics.series import LATENCY_BUCKETS
 PROMETHEUS = ROOT / "deploy" / "prometheus"
 
 
-def test_prometheus_scrapes_the_server_by_its_name_and_metrics_port(
-    prometheus: Tree, service: Tree, options: Tree
-) -> None:
+def test_prometheus_scrapes_the_servers_metrics_port(prometheus: Tree, service: Tree, options: Tree) -> None:
     [scrape] = prometheus["scrape_configs"]
     [alias] = service["networks"]["default"]["aliases"]
     assert scrape["static_configs"] == [{"targets": [f"{alias}:{options['metrics_port']}"]}]
@@ -103,7 +101,7 @@ def test_dashboard_shows_only_what_the_server_exports(panels: list[Tree], export
         check_names(expression, exported)
 
 
-def test_dashboard_shows_every_metric_of_translation(
+def test_dashboard_shows_metrics_of_translation(
     dashboard: Tree, panels: list[Tree], exported: Labels
 ) -> None:
     asked = expressions(panels) + [annotation["expr"] for annotation in dashboard["annotations"]["list"]]
@@ -116,9 +114,7 @@ def test_dashboard_shows_every_metric_of_translation(
             assert parts & shown, name
 
 
-def test_what_is_chosen_narrows_every_metric_that_has_it(
-    dashboard: Tree, panels: list[Tree], exported: Labels
-) -> None:
+def test_what_is_chosen_narrows_its_metrics(dashboard: Tree, panels: list[Tree], exported: Labels) -> None:
     variables = {variable["name"]: variable for variable in dashboard["templating"]["list"]}
     assert {name: variable["query"]["query"] for name, variable in variables.items()} == {
         # A server that is down has no other metric, and is to be found all the same.

@@ -121,9 +121,7 @@ def test_fields_and_drawings_have_texts(translate):
         ),
     ],
 )
-def test_a_translation_whose_tags_are_lost_or_cross_is_a_failure(
-    run, server, tmp_path, fault, page, expected
-):
+def test_a_translation_whose_tags_are_lost_or_cross_fails(run, server, tmp_path, fault, page, expected):
     setattr(server.servicer, fault, True)
     source, output = tmp_path / "in.html", tmp_path / "out.html"
     source.write_text(page)

@@ -97,9 +97,7 @@ def test_a_drain_that_takes_too_long_or_a_second_signal_cuts_calls_off(
     assert "cut off" in rest
 
 
-async def test_the_log_says_how_graphs_run(
-    start_server: StartServer, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_the_log_says_what_is_run(start_server: StartServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     await start_server()
     (event,) = [vars(record) for record in caplog.records if record.message == "model ready"]

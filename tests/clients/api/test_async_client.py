@@ -33,16 +33,6 @@ async def test_calls_run_side_by_side(client, server):
     assert server.servicer.max_in_flight == 4
 
 
-def test_client_may_be_made_before_its_loop_runs(server):
-    client = AsyncClient(server.address)
-
-    async def call():
-        async with client:
-            return await client.translate(["ja"], **DE_EN)
-
-    assert asyncio.run(call())[0].text == "JA"
-
-
 def test_client_serves_one_loop_after_another_and_several_at_once(server):
     client = AsyncClient(server.address, timeout_seconds=20)
 

@@ -1,14 +1,10 @@
 """What the caller says must stay travels with its text, by both clients and the command."""
 
-import asyncio
-
 import pytest
-from click.testing import CliRunner
 
-from dragoman import AsyncClient, Client, InvalidRequestError, ProtectedText
-from dragoman.cli import main
+from dragoman import AsyncClient, InvalidRequestError, ProtectedText
 
-LANGUAGES = {"source": "de", "target": "en"}
+DE_EN, FROM_TO = {"source": "de", "target": "en"}, ("--from", "de", "--to", "en")
 TEXT = "Herr Grün mag Grün."
 MARKED = ProtectedText(TEXT, [(5, 9), [14, 18]])
 
@@ -17,36 +13,27 @@ def _ranges(request):
     return [[(each.start, each.end) for each in ranges.ranges] for ranges in request.protected_ranges]
 
 
-def test_the_ranges_of_a_text_travel_with_it(server):
-    with Client(server.address) as client:
-        client.translate(["ja", MARKED], **LANGUAGES)
-        client.translate(["ja", TEXT], **LANGUAGES)
+def test_the_ranges_of_a_text_travel_with_it_and_in_a_stream(client, server):
+    client.translate(["ja", MARKED], **DE_EN)
+    client.translate(["ja", TEXT], **DE_EN)
     with_ranges, without = server.servicer.requests
     assert list(with_ranges.texts) == ["ja", TEXT]
     assert _ranges(with_ranges) == [[], [(5, 9), (14, 18)]]
     assert _ranges(without) == []
-
-
-def test_the_asynchronous_client_sends_them_too(server):
-    async def translate():
-        async with AsyncClient(server.address) as client:
-            await client.translate([MARKED], **LANGUAGES)
-
-    asyncio.run(translate())
-    assert _ranges(server.servicer.requests[0]) == [[(5, 9), (14, 18)]]
-
-
-def test_in_a_stream_each_text_has_its_own(server):
-    with Client(server.address) as client:
-        results = list(client.translate_stream(enumerate(["ja", MARKED, "nein"]), in_order=True, **LANGUAGES))
+    results = list(client.translate_stream(enumerate(["ja", MARKED, "nein"]), in_order=True, **DE_EN))
     assert [result.translation.text for result in results] == ["JA", TEXT.upper(), "NEIN"]
     assert server.servicer.ranges == [[], [(5, 9), (14, 18)], []]
 
 
-def test_they_stay_with_their_texts_where_a_list_travels_in_several_requests(server):
+async def test_the_asynchronous_client_sends_them_too(server):
+    async with AsyncClient(server.address) as client:
+        await client.translate([MARKED], **DE_EN)
+    assert _ranges(server.servicer.requests[0]) == [[(5, 9), (14, 18)]]
+
+
+def test_they_stay_with_their_texts_where_a_list_travels_in_several_requests(client, server):
     texts = [ProtectedText("ja", [(0, 1)]) if number % 50 == 0 else "nein" for number in range(600)]
-    with Client(server.address) as client:
-        client.translate(texts, **LANGUAGES)
+    client.translate(texts, **DE_EN)
     assert len(server.servicer.requests) == 3
     sent = [
         (text, ranges)
@@ -73,18 +60,9 @@ def test_what_is_no_range_of_the_text_is_refused(ranges, error, told):
         ProtectedText("hallo", ranges)
 
 
-@pytest.fixture
-def run(server):
-    def call(*arguments):
-        options = ("--server", server.address, "--from", "de", "--to", "en")
-        return CliRunner().invoke(main, ["translate", *options, *arguments])
-
-    return call
-
-
 def test_the_command_takes_ranges_of_its_text_words_and_patterns(server, run):
     asked = ("--keep-range", "5:9", "--keep-range", "14:18", "--keep", "mag", "--keep-pattern", "[A-Z]+")
-    assert run(*asked, TEXT).stdout == f"{TEXT.upper()}\n"
+    assert run("translate", *FROM_TO, *asked, TEXT).stdout == f"{TEXT.upper()}\n"
     [request] = server.servicer.requests
     assert _ranges(request) == [[(5, 9), (14, 18)]]
     assert list(request.protection.do_not_translate) == ["mag"]
@@ -102,6 +80,6 @@ def test_the_command_takes_ranges_of_its_text_words_and_patterns(server, run):
     ids=["dash", "two texts", "standard input", "beyond"],
 )
 def test_the_command_refuses_ranges_of_no_text(run, arguments, told):
-    ran = run(*arguments)
+    ran = run("translate", *FROM_TO, *arguments)
     assert ran.exit_code in (1, 2)
     assert told in " ".join(ran.output.split())

@@ -71,9 +71,7 @@ def test_a_server_that_does_not_serve_gets_no_call(servers: Servers) -> None:
 
 
 @pytest.mark.parametrize("is_full", [False, True])
-def test_a_call_that_one_server_turns_away_or_has_no_room_for_is_made_at_another(
-    servers: Servers, is_full: bool
-) -> None:
+def test_a_call_that_one_server_turns_away_is_made_at_another(servers: Servers, is_full: bool) -> None:
     scripted = servers[0].servicer
     with Client(addresses(servers)) as client:
         call_until(client, servers, all)

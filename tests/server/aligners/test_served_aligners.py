@@ -231,9 +231,7 @@ async def test_a_server_without_the_extra_says_what_to_install(
         await start_server(aligners=aligners)
 
 
-async def test_a_reload_reads_the_new(
-    start_server: StartServer, aligner_folder: Path, tmp_path: Path
-) -> None:
+async def test_reloads_read_the_new(start_server: StartServer, aligner_folder: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         shutil.copytree(aligner_folder, tmp_path / name)
     running = await start_server(aligners=tmp_path)

@@ -225,9 +225,7 @@ async def test_a_renewed_certificate_is_taken_at_a_later_connection(
     assert running.metric("dragoman_last_reload_successful") == 1
 
 
-async def test_a_taken_port_is_told_too(
-    start_server: StartServer, models: Path, certified: Certified
-) -> None:
+async def test_a_taken_port_is_told(start_server: StartServer, models: Path, certified: Certified) -> None:
     running = await start_server(host="127.0.0.1")
     config = ServerConfig(models=models, port=running.server.port, metrics_port=0, **certified.files)
     with pytest.raises(PortError, match="Address already in use"):

@@ -46,9 +46,7 @@ def test_a_file_of_tokens_says_whose_each_is(tokens: Path) -> None:
         (f"ada {ADA}\nbob {ADA}\n", "line 2: the token is another caller's too"),
     ],
 )
-def test_a_bad_file_of_tokens_is_refused_by_line_and_shows_none(
-    tmp_path: Path, content: str | bytes | None, told: str
-) -> None:
+def test_a_bad_file_of_tokens_is_told_by_line(tmp_path: Path, content: str | bytes | None, told: str) -> None:
     path = tmp_path / "tokens"
     if content is not None:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -156,7 +154,7 @@ async def test_an_unknown_caller_is_refused_unheard(start_server: StartServer, t
     assert running.metric("grpc_server_handled_total", **refused) == 1
 
 
-async def test_nothing_an_unknown_caller_sends_is_read_but_health_is_told(
+async def test_unknown_callers_are_not_read_but_told_of_health(
     start_server: StartServer, tokens: Path
 ) -> None:
     running = await start_server(tokens=tokens)

@@ -25,9 +25,7 @@ from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.passage import Passage
 
 
-async def test_an_expired_deadline_or_a_cancelled_call_frees_the_engine(
-    start_server: StartServer, slow_models: Path
-) -> None:
+async def test_calls_that_end_early_free_the_engine(start_server: StartServer, slow_models: Path) -> None:
     running = await start_server(models=slow_models)
     call = running.stub.Translate(pb.TranslateRequest(texts=["wort " * 10] * 50, **GERMAN))
     await running.until("dragoman_running_sentences", 50)

@@ -41,7 +41,7 @@ def reader() -> RequestReader:
     return RequestReader(cast(Repository, None), RequestLimits(), {}, {})
 
 
-def test_a_call_is_interactive_and_a_stream_a_job_unless_chosen(
+def test_calls_are_interactive_and_streams_jobs_by_default(
     reader: RequestReader, model_of_bundle: Model
 ) -> None:
     for request, expected in (
@@ -163,9 +163,7 @@ async def test_a_name_beyond_measure_is_repeated_in_part(running: RunningServer)
         assert "é…'" in error.details()
 
 
-async def test_a_message_over_the_limit_is_refused_and_an_answer_may_be_larger(
-    start_server: StartServer,
-) -> None:
+async def test_a_large_message_is_refused_and_an_answer_may_be_larger(start_server: StartServer) -> None:
     running = await start_server(limits=RequestLimits(max_message_bytes=1000))
     error = await failure(running.stub.Translate(pb.TranslateRequest(texts=["x" * 2000], **GERMAN)))
     assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED

@@ -73,9 +73,7 @@ async def test_attention_of_the_input_is_a_step_late(start_server: StartServer, 
     assert links["Das", "Das"] > links["!", "Das"] == pytest.approx(1 - links["Das", "Das"])
 
 
-async def test_tokens_are_limited_prefixes_begin_and_lines_are_units_where_asked(
-    running: RunningServer,
-) -> None:
+async def test_limits_of_tokens_prefixes_and_lines_as_units_are_as_asked(running: RunningServer) -> None:
     (translation,) = await translate(running, "Ja. Guten Morgen.", options={"max_output_tokens": 5})
     assert translation.text == "Ja. Gute"
     assert translation.hypotheses[0].finish_reason == pb.FINISH_REASON_LENGTH

@@ -51,9 +51,7 @@ def test_no_error_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(("error", "code"), ERRORS.items(), ids=lambda value: type(value).__name__)
-def test_every_error_has_its_status_and_whoever_may_try_again_is_told_when(
-    error: Exception, code: str
-) -> None:
+def test_every_error_has_its_status_and_who_may_try_again_is_told_when(error: Exception, code: str) -> None:
     status = status_of(error)
     assert code_of(error).name == code
     assert status.code == code_of(error).value

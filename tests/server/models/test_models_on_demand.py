@@ -108,7 +108,7 @@ def damage(path: Path) -> None:
     path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
 
 
-async def test_a_model_is_loaded_by_its_first_request_and_the_least_recently_used_makes_room(
+async def test_the_first_request_loads_a_model_and_unloads_another(
     start_server: StartServer, folder: Path
 ) -> None:
     running = await start_server(models=folder, max_loaded_models=2)

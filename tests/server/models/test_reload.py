@@ -117,9 +117,7 @@ async def test_the_metrics_hold_no_model_that_has_ended(running: RunningServer, 
 
 
 @pytest.mark.parametrize("is_alone", [False, True])
-async def test_a_damaged_bundle_is_refused_and_others_served(
-    running: RunningServer, tmp_path: Path, is_alone: bool
-) -> None:
+async def test_a_damaged_bundle_is_refused(running: RunningServer, tmp_path: Path, is_alone: bool) -> None:
     """Where it is the only one, the reload has failed."""
     if is_alone:
         shutil.rmtree(tmp_path / "de-en" / "1")

@@ -162,7 +162,7 @@ def test_one_bundle_is_no_models_folder_and_is_told_where_it_belongs(tmp_path: P
     assert _way_up(Path("/srv/de-en/1"), 2) == "give the folder above both: --models /srv"
 
 
-def test_a_folder_that_can_not_be_read_is_told_and_what_is_served_of_it_goes_on(
+def test_a_folder_that_can_not_be_read_is_told_and_served_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for key in ("de-en/1", "fr-en/1"):

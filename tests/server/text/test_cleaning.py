@@ -57,9 +57,7 @@ def test_what_shows_nothing_is_left_out_anywhere(text: str, inserted: Sequence[t
 
 
 @given(text=SENTENCES, inserted=INSERTED)
-def test_it_changes_no_units_or_tokens(
-    bundle: Bundle, text: str, inserted: Sequence[tuple[int, str]]
-) -> None:
+def test_it_changes_no_unit_or_token(bundle: Bundle, text: str, inserted: Sequence[tuple[int, str]]) -> None:
     plain = prepare(text, bundle, PLAIN, deadline=None)
     document = prepare(insert(text, inserted), bundle, PLAIN, deadline=None)
     assert tokens(document) == tokens(plain)

@@ -254,9 +254,7 @@ async def test_no_handshake_fails_while_certificates_are_renewed(
     assert len(shown) > 1
 
 
-async def test_a_port_in_use_and_a_missing_extra_are_told(
-    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_http_lacks_is_told(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
     first = await start_server(http_port=0)
     with pytest.raises(PortError, match="--http-port"):
         await start_server(http_port=first.server.http_port)
