@@ -1,6 +1,9 @@
-"""The contract as readers and other tools want it: all of it commented, its names by buf's STANDARD rules."""
+"""The contract as readers and other tools want it: commented, named by buf's STANDARD rules, with its stubs."""
 
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,3 +96,29 @@ def test_a_call_has_a_request_and_a_response_of_its_own_name(files: list[FileDes
             if kind == "method":
                 own = f".{file.package}.{call.name}"
                 assert (call.input_type, call.output_type) == (f"{own}Request", f"{own}Response")
+
+
+ROOT = PROTO.parent
+
+
+def check(root):
+    command = [sys.executable, str(root / "proto" / "generate.py"), "--check"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_stubs_are_current():
+    assert check(ROOT).returncode == 0
+
+
+def test_drift_is_told_by_file(tmp_path):
+    shutil.copytree(ROOT / "proto", tmp_path / "proto")
+    stubs = tmp_path / "clients" / "dragoman" / "v1"
+    shutil.copytree(ROOT / "clients" / "dragoman" / "v1", stubs)
+    assert check(tmp_path).returncode == 0
+    (stubs / "translation_pb2.pyi").write_text("")
+    (stubs / "gone_pb2.py").write_text("")
+    drifted = check(tmp_path)
+    assert drifted.returncode == 1
+    assert "translation_pb2.pyi" in drifted.stderr
+    assert "gone_pb2.py" in drifted.stderr
+    assert "translation_pb2.py " not in drifted.stderr

@@ -1,10 +1,14 @@
-"""A server in a process of its own, where signals and exit codes matter."""
+"""A server in a process of its own, for signals and exit codes, and files that it has to wait for."""
 
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from tests.server.hanging.sitecustomize import SUFFIX, open_late
 
 COMMAND = [sys.executable, "-m", "dragoman_server"]
 
@@ -43,3 +47,25 @@ class ServerProcess:
         if self.process.poll() is None:
             self.process.kill()
         self.process.communicate()
+
+
+HANGING = {
+    "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent / "hanging"), os.environ.get("PYTHONPATH", "")])
+}
+"""The environment of a process whose files may be late."""
+
+
+def hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets files be late in this process."""
+    monkeypatch.setattr(os, "open", open_late)
+
+
+def make_late(path: Path) -> Path:
+    """From now on, whoever opens the file waits until the pipe that is returned was opened and closed.
+
+    To open the pipe takes until somebody waits.
+    """
+    pipe = path.with_name(path.name + SUFFIX)
+    pipe.parent.mkdir(exist_ok=True)
+    os.mkfifo(pipe)
+    return pipe

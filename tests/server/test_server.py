@@ -24,8 +24,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.server.calls import GERMAN, detail, failure, held, item, until
 from tests.server.conftest import CPU, RunningServer, StartProcess, StartServer, free_port
 from tests.server.copying_bundle import MANIFEST, write_bundle
-from tests.server.late_file import HANGING, hang, make_late
-from tests.server.server_process import ServerProcess
+from tests.server.server_process import HANGING, ServerProcess, hang, make_late
 from tests.server.wire import never_reading, wire_to
 
 from dragoman.connection.channel import CHANNEL_OPTIONS

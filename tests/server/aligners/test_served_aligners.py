@@ -20,6 +20,7 @@ from tests.server.calls import detail, failure
 from tests.server.conftest import CPU, RunningServer, StartServer
 from tests.server.test_tracing import Collector, start_traced
 from tests.server.text.test_align_texts import linked
+from tests.training.alignment.test_align_command import train
 
 from dragoman import AlignedTexts, AsyncClient, Client, ModelNotFoundError
 from dragoman.cli.align_texts import align_texts
@@ -253,3 +254,16 @@ async def test_reloads_read_the_new(start_server: StartServer, aligner_folder: P
     await running.server.reload()
     assert running.metric("dragoman_aligned_pairs_total", model="aligner:c") == 0
     assert list(served.by_name) == ["a"]
+
+
+@pytest.fixture(scope="session")
+def aligner_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train(tmp_path_factory.mktemp("served_aligner"))
+
+
+@pytest.fixture(scope="session")
+def aligners(aligner_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as --aligners takes it, with `small`."""
+    folder = tmp_path_factory.mktemp("aligners")
+    (folder / "small").symlink_to(aligner_folder)
+    return folder

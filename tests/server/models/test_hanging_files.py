@@ -1,19 +1,22 @@
-"""Files that do not answer hold up only the thread that reads them: no later reload, no drain, no exit."""
+"""Files and machines that hang hold up only who waits for them: no reload, no drain, no job of others."""
 
 import asyncio
 import os
+import signal
 import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.clients.jobs.running import Listener
 from tests.server.access import Certified, certify
 from tests.server.calls import reason_of, until
 from tests.server.conftest import StartProcess, StartServer
-from tests.server.late_file import HANGING, hang, make_late
 from tests.server.models.test_reload import ask, write
+from tests.server.server_process import HANGING, hang, make_late
 
-from dragoman import AsyncClient
+from dragoman import AsyncClient, Client, Settings, UnavailableError
+from dragoman.jobs import FileJob
 from dragoman_server.certificate import Certificate
 
 
@@ -145,3 +148,50 @@ def test_a_server_ends_though_it_hangs(start_process: StartProcess, tmp_path: Pa
             server.wait_for("stopping before the models are loaded")
             assert server.end()[0] == 0
         pipe.unlink()
+
+
+PING_SECONDS = 0.5
+MOST_SECONDS = 30.0
+"""As docs/guide/files.md has it."""
+OPTIONS = ("--port", "0", "--threads", "1")
+
+
+@pytest.mark.long
+def test_others_do_its_work_meanwhile(slow_models: Path, start_process: StartProcess, tmp_path: Path) -> None:
+    servers = [start_process("--models", str(slow_models), *OPTIONS) for _ in range(2)]
+    addresses = [f"127.0.0.1:{server.wait_for('ready')['port']}" for server in servers]
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("".join(f"zeile nummer {'x' * (number % 7)}\n" for number in range(600)))
+    job = FileJob(source, output, Settings(source="de", target="en"), streams=2, window=8)
+    goes_on = threading.Timer(MOST_SECONDS, lambda: servers[1].process.send_signal(signal.SIGCONT))
+
+    def stop() -> None:
+        servers[1].process.send_signal(signal.SIGSTOP)
+        goes_on.start()
+
+    listener = Listener(stop)
+    try:
+        with Client(addresses, ping_seconds=PING_SECONDS) as client:
+            job.run(client, listener)
+        # It was noticed while the server was stopped: not because it went on.
+        assert goes_on.is_alive()
+    finally:
+        goes_on.cancel()
+        servers[1].process.send_signal(signal.SIGCONT)
+    assert output.read_text() == source.read_text()
+    assert listener.errors
+    assert all(isinstance(error, UnavailableError) for error in listener.errors)
+
+
+@pytest.mark.long
+def test_a_call_fails_once_pings_tell(slow_models: Path, start_process: StartProcess) -> None:
+    server = start_process("--models", str(slow_models), *OPTIONS)
+    address = f"127.0.0.1:{server.wait_for('ready')['port']}"
+    with Client(address, ping_seconds=PING_SECONDS) as client:
+        client.translate(["eins"], source="de", target="en")
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(UnavailableError):
+                client.translate(["zwei"], source="de", target="en")
+        finally:
+            server.process.send_signal(signal.SIGCONT)

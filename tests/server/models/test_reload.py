@@ -19,8 +19,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.server.calls import GERMAN, failure, held, item, reason_of, until
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
-from tests.server.late_file import HANGING, make_late
-from tests.server.server_process import ServerProcess
+from tests.server.server_process import HANGING, ServerProcess, make_late
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
