@@ -1,4 +1,4 @@
-"""The contract as readers and other tools want it: commented, named by buf's STANDARD rules, with its stubs."""
+"""The contract as readers and tools want it: commented, named by buf's STANDARD rules, its stubs current."""
 
 import re
 import shutil
