@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from google.rpc import error_details_pb2
 from prometheus_client import CollectorRegistry
+from tests.server import test_tracing
 from tests.server.access import ADA, shows
 from tests.server.calls import detail, failure
 from tests.server.conftest import CPU, RunningServer, StartServer
@@ -32,6 +33,7 @@ from dragoman_server.metrics.translation import Metrics
 from dragoman_server.options import MissingExtraError
 from dragoman_training.alignment.character_links import open_character_aligner
 
+collector = test_tracing.collector
 SMALL = {"model": "aligner:small", "version": ""}
 LONG = ("hund katze baum vogel " * 100, "dog cat tree bird " * 100)
 """So many words that linking them takes tenths of a second."""
