@@ -100,7 +100,7 @@ async def test_a_full_queue_says_when_to_come_again(
 ) -> None:
     engine, limits = replace(CPU, max_queue=40, max_rows=16), RequestLimits(max_texts=100)
     running = await start_server(models=slow_models, engine=engine, limits=limits)
-    request = pb.TranslateRequest(texts=["wort wort"] * 40, **GERMAN)
+    request = pb.TranslateRequest(texts=["wort " * 4] * 40, **GERMAN)
     first = asyncio.ensure_future(running.stub.Translate(request))
     await running.until("dragoman_queue_sentences")
     prepared = record_prepared(monkeypatch)

@@ -125,7 +125,7 @@ async def test_a_damaged_bundle_is_refused(running: RunningServer, tmp_path: Pat
     graph.write_bytes(whole[:-1])
     await running.server.reload()
     assert await ask(running) == "1"
-    assert await health(running, "de-en/2") == NOT_SERVING
+    assert is_alone or await health(running, "de-en/2") == NOT_SERVING
     assert running.metric("dragoman_refused_bundles") == 1
     assert running.metric("dragoman_last_reload_successful") == (not is_alone)
     graph.write_bytes(whole)
