@@ -5,6 +5,7 @@ import random
 import signal
 import sys
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -163,10 +164,13 @@ def toy_checkpoint(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
 def remembered_traces() -> Iterator[None]:
     """Exporting traces no model that another test had traced since models and graphs are what they are."""
     from tests.export.remembered_traces import RememberedTraces
+    from torch.onnx._internal.exporter._registration import ONNXRegistry
 
     from dragoman_export import trained
 
     with pytest.MonkeyPatch.context() as patch:
+        # It parses all of torchlib's functions, twice a trace.
+        patch.setattr(ONNXRegistry, "from_torchlib", staticmethod(cache(ONNXRegistry.from_torchlib)))
         code = [f"export/dragoman_export/{name}" for name in ("graphs", "int8", "reference")]
         kept = kept_folder("traces", *code, "training/dragoman_training/models")
         patch.setattr(trained, "trace", RememberedTraces(kept))
