@@ -99,7 +99,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def toy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the toy corpus and a recipe `toy.toml` that learns it in seconds."""
+    """The toy corpus, a recipe `toy.toml` that learns it in seconds, and `lm.toml` of a language model."""
     folder = tmp_path_factory.mktemp("toy")
     for split, count, seed in (("train", 3000, 1), ("valid", 60, 2), ("test", 60, 3)):
         pairs = toy_pairs(count, seed)
@@ -143,21 +143,65 @@ data = "Sentences made by a test"
 credit = "Nobody"
 """
     )
+    (folder / "lm.toml").write_text(
+        """
+name = "toy-lm"
+[data]
+target_language = "en"
+train_target = "train.en"
+valid_target = "valid.en"
+[vocabulary]
+size = 100
+model_type = "bpe"
+[model]
+family = "lm"
+embedding_size = 32
+layers = 1
+units = 32
+attention_units = 16
+span = 4
+dropout = 0.1
+[training]
+batch_tokens = 600
+max_epochs = 2
+learning_rate = 5e-3
+warmup_steps = 20
+threads = 1
+label_smoothing = 0.0
+ema_decay = 0.9
+precision = "fp32"
+early_stopping = "loss"
+[decoding]
+max_output_tokens = 20
+"""
+    )
     return folder
 
 
-@pytest.fixture(scope="session")
-def toy_checkpoint(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint of a model that has learned the toy corpus."""
+def trained(recipe: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint of a run of the recipe; what the command said lies beside it, in `said`."""
     from click.testing import CliRunner
 
     from dragoman_training.cli import train
 
     def make(folder: Path) -> None:
-        result = CliRunner().invoke(train, [str(toy_folder / "toy.toml"), "--out", str(folder)])
+        result = CliRunner().invoke(train, [str(recipe), "--out", str(folder)])
         assert result.exit_code == 0, result.output
+        (folder / "said").write_text(result.output)
 
-    return once(shared_folder(tmp_path_factory) / "toy-run", make) / "best.safetensors"
+    return once(shared_folder(tmp_path_factory) / f"{recipe.stem}-run", make) / "best.safetensors"
+
+
+@pytest.fixture(scope="session")
+def toy_checkpoint(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of a model that has learned the toy corpus."""
+    return trained(toy_folder / "toy.toml", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def toy_lm(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of a language model of the toy corpus' English."""
+    return trained(toy_folder / "lm.toml", tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

@@ -9,31 +9,19 @@ import pytest
 from click.testing import CliRunner
 from dragoman_bundle import open_bundle
 from tests.e2e.server_process import ServerProcess
-from tests.training.toy_language_model import RECIPE
 
 from dragoman import Client
 from dragoman_export.cli import export
 from dragoman_training.checkpoint import load_checkpoint
-from dragoman_training.cli import train
 from dragoman_training.decoding.translator import Translator
 
 BEGINNINGS = ["the old man", "never a small", "a bird sees the", "the", "today the young young dog calls"]
 
 
 @pytest.fixture(scope="module")
-def checkpoint(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    recipe, folder = toy_folder / "continuing.toml", tmp_path_factory.mktemp("continuing")
-    recipe.write_text(RECIPE)
-    changes = ["--set", "model.span=4", "--set", "decoding.max_output_tokens=20"]
-    result = CliRunner().invoke(train, [str(recipe), "--out", str(folder), *changes])
-    assert result.exit_code == 0, result.output
-    return folder / "best.safetensors"
-
-
-@pytest.fixture(scope="module")
-def models(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def models(toy_lm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
-    result = CliRunner().invoke(export, [str(checkpoint), "--out", str(folder / "lm" / "1")])
+    result = CliRunner().invoke(export, [str(toy_lm), "--out", str(folder / "lm" / "1")])
     assert result.exit_code == 0, result.output
     assert "shortlist" not in result.output
     assert open_bundle(folder / "lm" / "1").shortlist is None
@@ -47,12 +35,12 @@ def server(request: pytest.FixtureRequest, models: Path) -> Iterator[ServerProce
     assert running.stop() == 0
 
 
-def test_the_server_continues_texts_as_the_checkpoint_does(server: ServerProcess, checkpoint: Path) -> None:
+def test_the_server_continues_texts_as_the_checkpoint_does(server: ServerProcess, toy_lm: Path) -> None:
     with Client(server.address) as client:
         (model,) = client.models(source="en", target="en")
         continued = client.translate(BEGINNINGS, source="en", target="en", beam_size=3, alignments=True)
     texts = [each.text for each in continued]
-    loaded = load_checkpoint(checkpoint)
+    loaded = load_checkpoint(toy_lm)
     tokenizer = loaded.target_tokenizer
     decoding = replace(loaded.recipe.decoding, beam_size=3)
     expected = Translator(loaded.model, tokenizer, tokenizer, decoding).translate(BEGINNINGS)

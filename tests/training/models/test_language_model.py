@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 from click.testing import CliRunner
-from tests.training.toy_language_model import RECIPE
 
 from dragoman.cli import main
 from dragoman_training.checkpoint import load_checkpoint
-from dragoman_training.cli import train
 from dragoman_training.data.batching import Pairs, pad_ids
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.models import LanguageModel, LanguageModelConfig, VocabularyShape, build_model
@@ -94,29 +92,19 @@ def test_padding_of_a_beginning_changes_nothing() -> None:
         assert not attention_SUT[number, :, read:].any()  # Its eos is never read.
 
 
-@pytest.fixture(scope="module")
-def checkpoint(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A language model of the toy corpus' English."""
-    recipe = toy_folder / "lm.toml"
-    recipe.write_text(RECIPE)
-    folder = tmp_path_factory.mktemp("lm")
-    result = CliRunner().invoke(train, [str(recipe), "--out", str(folder)])
-    assert result.exit_code == 0, result.output
-    assert "BLEU" not in result.output
-    assert "Measure it: dragoman evaluate --checkpoint" in result.output
-    return folder / "best.safetensors"
-
-
-def test_it_learns(checkpoint: Path) -> None:
-    validations = load_checkpoint(checkpoint).progress["validations"]
+def test_it_learns(toy_lm: Path) -> None:
+    said = (toy_lm.parent / "said").read_text()
+    assert "BLEU" not in said
+    assert "Measure it: dragoman evaluate --checkpoint" in said
+    validations = load_checkpoint(toy_lm).progress["validations"]
     assert [each["bleu"] for each in validations] == [None, None]
     # Each of the toy's words can be told from the one before it to within a few others.
     assert validations[-1]["perplexity"] < min(6.0, validations[0]["perplexity"])
 
 
 @torch.inference_mode()
-def test_perplexity_is_that_of_the_probabilities_of_the_next_tokens(checkpoint: Path) -> None:
-    loaded = load_checkpoint(checkpoint)
+def test_perplexity_is_that_of_the_probabilities_of_the_next_tokens(toy_lm: Path) -> None:
+    loaded = load_checkpoint(toy_lm)
     model, tokenizer = loaded.model, loaded.target_tokenizer
     lines = ["the old man sees a dog.", "never a bird.", "a."]
     logs: list[float] = []
@@ -132,15 +120,15 @@ def test_perplexity_is_that_of_the_probabilities_of_the_next_tokens(checkpoint: 
     assert pairs.num_target_tokens(range(3)) == len(logs)
 
 
-def test_evaluate_reports_its_perplexity(checkpoint: Path, tmp_path: Path) -> None:
+def test_evaluate_reports_its_perplexity(toy_lm: Path, tmp_path: Path) -> None:
     reference = tmp_path / "test.en"
     reference.write_text("the old man sees a dog.\n\n\x01\nnever the dog.\n")
     told = CliRunner().invoke(
-        main, ["evaluate", "--checkpoint", str(checkpoint), "--reference", str(reference), "--json"]
+        main, ["evaluate", "--checkpoint", str(toy_lm), "--reference", str(reference), "--json"]
     )
     assert told.exit_code == 0, told.output
     results = json.loads(told.stdout)
-    loaded = load_checkpoint(checkpoint)
+    loaded = load_checkpoint(toy_lm)
     lines = ["the old man sees a dog.", "never the dog."]
     pairs = Pairs(Corpus(["", ""], lines), loaded.target_tokenizer, loaded.target_tokenizer, max_tokens=None)
     assert results["perplexity"] == round(perplexity(loaded.model, pairs), 4)
@@ -175,9 +163,9 @@ def test_evaluate_reports_its_perplexity(checkpoint: Path, tmp_path: Path) -> No
     ],
 )
 def test_what_a_language_model_is_not_is_said(
-    command: str, message: str, checkpoint: Path, toy_checkpoint: Path, toy_folder: Path, tmp_path: Path
+    command: str, message: str, toy_lm: Path, toy_checkpoint: Path, toy_folder: Path, tmp_path: Path
 ) -> None:
-    places = {"lm": checkpoint, "toy": toy_checkpoint, "en": toy_folder / "test.en", "out": tmp_path / "out"}
+    places = {"lm": toy_lm, "toy": toy_checkpoint, "en": toy_folder / "test.en", "out": tmp_path / "out"}
     told = CliRunner().invoke(main, [word.format(**places) for word in command.split()])
     assert told.exit_code != 0
     assert message in " ".join(told.output.split())
@@ -202,18 +190,16 @@ def test_what_a_language_model_is_not_is_said(
         ("data.valid_target=[]", "nothing to validate on"),
     ],
 )
-def test_a_recipe_that_does_not_fit_is_refused(tmp_path: Path, override: str, message: str) -> None:
-    (tmp_path / "lm.toml").write_text(RECIPE)
+def test_a_recipe_that_does_not_fit_is_refused(toy_folder: Path, override: str, message: str) -> None:
     with pytest.raises(RecipeError, match=message):
-        load_recipe(tmp_path / "lm.toml", (override,))
+        load_recipe(toy_folder / "lm.toml", (override,))
 
 
 def test_sources_are_refused_where_nothing_is_translated_and_asked_for_where_something_is(
-    tmp_path: Path,
+    toy_folder: Path,
 ) -> None:
-    (tmp_path / "lm.toml").write_text(RECIPE)
     sources = ('data.source_language="de"', 'data.train_source="train.de"', 'data.valid_source="valid.de"')
     with pytest.raises(RecipeError, match="lm, which translates nothing"):
-        load_recipe(tmp_path / "lm.toml", sources)
+        load_recipe(toy_folder / "lm.toml", sources)
     with pytest.raises(RecipeError, match=r"data\.source_language: is missing; only a language model"):
-        load_recipe(tmp_path / "lm.toml", ('model={family="plain"}',))
+        load_recipe(toy_folder / "lm.toml", ('model={family="plain"}',))
