@@ -22,6 +22,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FIRST = ("e2e/test_whole_path.py", "benchmarks", "e2e", "training", "export", "engine", "server", "clients")
 """Tests that begin: first those that train the toy, while nobody waits for it, then folders of long files."""
+TOGETHER = ("benchmarks", "export/foreign")
+"""Folders that one worker has: transformers, which makes other people's checkpoints, is slow to import."""
 
 WORDS = {
     "ein": "a", "der": "the", "mann": "man", "hund": "dog", "vogel": "bird", "fisch": "fish",
@@ -48,6 +50,13 @@ def toy_pairs(count: int, seed: int) -> list[tuple[str, str]]:
         target = " ".join(WORDS[word] for word in [*adverb, *clause]) + "."
         pairs.append((source, target))
     return pairs
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file of long tests alone isn't imported where they are left out: what it imports takes seconds."""
+    if config.option.markexpr != "not long" or collection_path.suffix != ".py":
+        return None
+    return "\npytestmark = pytest.mark.long\n" in collection_path.read_text() or None
 
 
 def is_for_long(config: pytest.Config) -> bool:
@@ -88,10 +97,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Keeps together, where tests run in several processes, those that share what is slow to make."""
     place = item.path.relative_to(Path(__file__).parent)
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    if "checkpoint" in parameters:
+    group = next((name for name in TOGETHER if place.is_relative_to(name)), str(place))
+    if "checkpoint" in parameters and group not in TOGETHER:
         group = f"{place.parts[0]} {parameters['checkpoint']}"
-    else:
-        group = place.parts[0] if place.parts[0] == "benchmarks" else str(place)
     item.add_marker(pytest.mark.xdist_group(group))
     if is_for_long(item.config) and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
         item.add_marker(pytest.mark.long)

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import sentencepiece
 import torch
 from tests.pieces import train_pieces
-from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
 SOURCE_TEXT = [
     "der alte mann sieht einen hund",
@@ -28,8 +28,13 @@ def pieces_of(model: bytes) -> list[str]:
     return [processor.id_to_piece(id_) for id_ in range(3, processor.vocab_size())]
 
 
-def write_marian(folder: Path, *, separate: bool = False, **changes: Any) -> MarianMTModel:
-    """Writes the checkpoint's files and returns its model."""
+@cache
+def make_marian(
+    *, separate: bool = False, **changes: Any
+) -> tuple[torch.nn.Module, list[bytes], list[dict[str, int]]]:
+    """A model, its models of pieces and its vocabularies; made once, and nobody changes them."""
+    from transformers import GenerationConfig, MarianConfig, MarianMTModel
+
     source, target = train_spm(SOURCE_TEXT, 40), train_spm(TARGET_TEXT, 42)
     if separate:
         vocabularies = [number([*pieces_of(source), ">>fra<<"]), number(pieces_of(target))]
@@ -70,9 +75,15 @@ def write_marian(folder: Path, *, separate: bool = False, **changes: Any) -> Mar
         pad_token_id=pad,
         decoder_start_token_id=pad,
     )
+    return model, [source, target], vocabularies
+
+
+def write_marian(folder: Path, *, separate: bool = False, **changes: Any) -> torch.nn.Module:
+    """Writes the checkpoint's files and returns its model."""
+    model, pieces, vocabularies = make_marian(separate=separate, **changes)
     model.save_pretrained(folder)
-    (folder / "source.spm").write_bytes(source)
-    (folder / "target.spm").write_bytes(target)
+    for side, content in zip(("source", "target"), pieces, strict=True):
+        (folder / f"{side}.spm").write_bytes(content)
     for file, vocabulary in zip(("vocab.json", "target_vocab.json"), vocabularies, strict=True):
         if separate or file == "vocab.json":
             (folder / file).write_text(json.dumps(vocabulary))
@@ -83,7 +94,7 @@ def write_marian(folder: Path, *, separate: bool = False, **changes: Any) -> Mar
     return model
 
 
-def practise(model: MarianMTModel) -> None:
+def practise(model: Any) -> None:
     """Teaches the model for a second to say sources backwards: at random it would say one word for ever."""
     config = model.config
     vocabulary = min(config.vocab_size, config.decoder_vocab_size) - 1

@@ -5,6 +5,7 @@ import os
 import shutil
 import warnings
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from click.testing import CliRunner
 from dragoman_bundle import Bundle, open_bundle, search
 from tests.export.foreign.forced import imported, open_reference
 from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_marian
-from transformers import MarianMTModel, MarianTokenizer
 
 from dragoman_export.get.cli import get
 from dragoman_export.graphs.step_end import block_size
@@ -58,7 +58,9 @@ def bundle(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle
     return open_bundle(folder)
 
 
-def their_tokenizer(folder: Path) -> MarianTokenizer:
+def their_tokenizer(folder: Path) -> Any:
+    from transformers import MarianTokenizer
+
     with warnings.catch_warnings():
         # A package that would normalise punctuation is recommended, and not used for this.
         warnings.simplefilter("ignore")
@@ -90,6 +92,13 @@ def decode(bundle: Bundle, precision: str, beam_size: int) -> list[SentenceResul
     return results
 
 
+@cache
+def their_model(folder: Path) -> Any:
+    from transformers import MarianMTModel
+
+    return MarianMTModel.from_pretrained(folder).eval()
+
+
 @torch.inference_mode()
 def generate(
     folder: Path,
@@ -105,8 +114,7 @@ def generate(
     The token that pads is left out before probabilities are made, as ours does and as Marian does; theirs
     would leave it out after. By default the search ends as ours does.
     """
-    model = MarianMTModel.from_pretrained(folder).eval()
-    output: Any = model.generate(
+    output: Any = their_model(folder).generate(
         torch.tensor([source]),
         num_beams=beam_size,
         do_sample=False,
@@ -202,6 +210,8 @@ def test_alignments_are_those_that_marian_gives_out(checkpoint: Path, bundle: Bu
     (found,) = future.result(timeout=60).hypotheses
     engine.close()
     assert found.attention is not None
+    from transformers import MarianMTModel
+
     model = MarianMTModel.from_pretrained(checkpoint, attn_implementation="eager").eval()
     read = torch.tensor([[model.config.decoder_start_token_id, *found.tokens]])
     output: Any = model(torch.tensor([source]), decoder_input_ids=read, output_attentions=True)
@@ -306,14 +316,6 @@ def test_a_language_token_that_was_added_to_the_tokenizer_is_read(tmp_path: Path
     assert [*preset.encode_ids(["der mann ruft"])[0], 0] == expected
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint of 64 pieces, to be copied."""
-    folder = tmp_path_factory.mktemp("hub") / "m"
-    write_marian(folder, vocab_size=64, decoder_vocab_size=64)
-    return folder
-
-
 @pytest.mark.parametrize(
     ("file", "change", "message"),
     [
@@ -339,10 +341,10 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_tokens_that_were_added_and_would_be_lost_are_refused_by_name(
-    small: Path, tmp_path: Path, file: str, change: dict[str, Any], message: str
+    tmp_path: Path, file: str, change: dict[str, Any], message: str
 ) -> None:
     folder = tmp_path / "m"
-    shutil.copytree(small, folder)
+    write_marian(folder, vocab_size=64, decoder_vocab_size=64)
     path = folder / file
     content = json.loads(path.read_text()) if path.exists() else {}
     path.write_text(json.dumps(content | change))

@@ -10,7 +10,6 @@ import torch
 from click.testing import CliRunner
 from dragoman_bundle import Bundle, open_bundle
 from tests.export.multilingual_checkpoint import TEXT, write_multilingual
-from transformers import AutoTokenizer, M2M100ForConditionalGeneration
 
 from dragoman_export.get.cli import get
 from dragoman_export.importers.files import FormatError
@@ -49,6 +48,8 @@ def source_ids(bundle: Bundle, text: str) -> list[int]:
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_pieces_are_those_of_their_tokenizer(checkpoint: Path, bundle: Bundle, pair: tuple[str, str]) -> None:
+    from transformers import AutoTokenizer
+
     tokenizer: Any = AutoTokenizer.from_pretrained(checkpoint)
     languages = bundle.manifest.languages
     tokenizer.src_lang = languages[pair[0]].strip("_")
@@ -87,6 +88,8 @@ def generate(model: Any, source: list[int], start: int, beam_size: int) -> tuple
 def test_the_engine_finds_what_generate_finds_for_every_pair(
     checkpoint: Path, bundle: Bundle, beam_size: int
 ) -> None:
+    from transformers import M2M100ForConditionalGeneration
+
     model = M2M100ForConditionalGeneration.from_pretrained(checkpoint).eval()
     decoder = open_decoder(bundle, DecoderOptions(device="cpu", precision="fp32", num_threads=1))
     engine = Engine(decoder, limits=EngineLimits())

@@ -11,7 +11,6 @@ import pytest
 import torch
 from tests.export.foreign.forced import imported
 from tests.export.marian_checkpoint import SOURCE_TEXT, write_marian
-from transformers import MarianMTModel, MarianTokenizer
 
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.hf import load_checkpoint
@@ -28,6 +27,8 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def older(checkpoint: Path, tmp_path: Path) -> Path:
     """As of 2020: how to generate stands in config.json, languages in metadata.json, weights in a pickle."""
+    from transformers import MarianMTModel
+
     folder = shutil.copytree(checkpoint, tmp_path / "older")
     model = MarianMTModel.from_pretrained(folder)
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items() if "lm_head" not in name}
@@ -95,6 +96,8 @@ def write_newer_tokenizer(folder: Path) -> None:
 
 
 def their_ids(folder: Path) -> list[list[int]]:
+    from transformers import MarianTokenizer
+
     with warnings.catch_warnings():
         # A package that would normalise punctuation is recommended, and not used for this.
         warnings.simplefilter("ignore")

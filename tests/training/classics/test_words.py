@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from matplotlib.figure import Figure
 from tests.training.toy_pairs import toy_tokenizer
 
 from dragoman_training.classics.words import (
@@ -33,6 +32,8 @@ def test_the_nearest_is_the_one_with_the_largest_cosine_and_not_the_word_itself(
 
 def test_what_is_taken_away_leads_to_the_analogy() -> None:
     """king - man + woman: each direction is one axis."""
+    from matplotlib.figure import Figure
+
     space = space_of(np.array([(0, 1, 1), (1, 0, 0), (0, 1, 0), (1, 0, 1), (1, 1, 0)]))
     queen, man, woman, king = 0, 1, 2, 3
     (best,) = space.nearest([king, woman], [man], number=1)
