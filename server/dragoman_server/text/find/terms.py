@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import re2
-import snowballstemmer
 from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 from dragoman_bundle.languages import primary_language
 
@@ -190,6 +189,9 @@ def by_stems(text: str, language: str) -> Mapped:
 def _stem(word: str, stemmer: str | None) -> str:
     if stemmer is None or len(word) > MAX_STEMMED_LETTERS:
         return word
+    # All languages' stemmers are a tenth of what a server imports, and many have no terms.
+    import snowballstemmer
+
     # A stemmer remembers the word that it is at, and other threads have words, too.
     stem: str = snowballstemmer.stemmer(stemmer).stemWord(word)
     return stem
