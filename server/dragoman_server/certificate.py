@@ -7,8 +7,8 @@ from pathlib import Path
 
 from dragoman_bundle.checked_files import read_regular
 
-from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.errors import ServerFileError
+from dragoman_server.turns import run_in_daemon_thread, wait_for
 
 MAX_FILE_BYTES = 1 << 20
 """Most bytes of a certificate's file, or of its key's."""

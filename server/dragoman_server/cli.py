@@ -62,7 +62,7 @@ def serve(**values: Any) -> None:
 
     from dragoman_server.engine import DeviceUnavailableError
     from dragoman_server.logs import open_log
-    from dragoman_server.models.getting import GettingError
+    from dragoman_server.models.manager import GettingError
     from dragoman_server.models.repository import RepositoryError
     from dragoman_server.server import EngineEndedError, PortError
     from dragoman_server.server import serve as serve_until_stopped

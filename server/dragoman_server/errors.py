@@ -1,4 +1,4 @@
-"""Errors of calls, each of which has its status in `statuses`; and of files that a server was given.
+"""Errors of calls, each of which has its status in `statuses`; of files; and what they repeat of a caller.
 
 Exception
 ├── RequestError                 the server refuses the call
@@ -194,3 +194,21 @@ class MethodError(UnsupportedError):
 
     def __init__(self, method: str, allowed: Sequence[str]) -> None:
         super().__init__(f"the method is {method}; here it must be {' or '.join(allowed)}")
+
+
+MAX_QUOTED_CHARACTERS = 80
+"""Most characters that are repeated of what a caller wrote."""
+MAX_LISTED_NAMES = 20
+"""Most names that are listed."""
+
+
+def quote(text: str) -> str:
+    """A caller's words, in quotation marks and cut short where it is long."""
+    return repr(text if len(text) <= MAX_QUOTED_CHARACTERS else f"{text[: MAX_QUOTED_CHARACTERS - 1]}…")
+
+
+def list_names(names: Sequence[str]) -> str:
+    """The names, or the first of them and how many more there are."""
+    listed = ", ".join(names[:MAX_LISTED_NAMES])
+    num_more = len(names) - MAX_LISTED_NAMES
+    return f"{listed}, and {num_more} more" if num_more > 0 else listed

@@ -16,8 +16,7 @@ from typing import Any
 import click
 
 from dragoman_server.errors import ServerFileError
-from dragoman_server.service.caller_limits import read_limits
-from dragoman_server.service.callers import HASHED, NAME_RULE, is_name, read_tokens, token_digest
+from dragoman_server.service.callers import HASHED, NAME_RULE, is_name, read_limits, read_tokens, token_digest
 
 _AFTER = "A running server takes it in on SIGHUP."
 

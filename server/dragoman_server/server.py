@@ -28,15 +28,13 @@ from prometheus_client.platform_collector import PlatformCollector
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 from dragoman_server.aligners.aligner import Aligners
 from dragoman_server.aligners.linking import Linking
-from dragoman_server.api.call_metrics import CallMetrics
 from dragoman_server.api.grpc_options import credentials_of, grpc_options, raise_limit, room_for_connections
 from dragoman_server.api.health import Health
-from dragoman_server.api.interception import UnknownCallers
+from dragoman_server.api.interceptors import CallMetrics, UnknownCallers
 from dragoman_server.api.malformed import MalformedMessages
 from dragoman_server.api.service import TranslationService
 from dragoman_server.certificate import Certificate, read_authorities
 from dragoman_server.config import ServerConfig
-from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.detection import LanguageDetector
 from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.errors import ServerFileError
@@ -45,17 +43,17 @@ from dragoman_server.logs import Log
 from dragoman_server.metrics.callers import CallerMetrics
 from dragoman_server.metrics.process import LogMetrics, ProcessMetrics
 from dragoman_server.metrics.translation import Metrics
-from dragoman_server.models.getting import get_models
 from dragoman_server.models.loader import ModelLoader, engine_limits
-from dragoman_server.models.manager import ModelManager
+from dragoman_server.models.manager import ModelManager, get_models
 from dragoman_server.models.on_demand import ModelsOnDemand
 from dragoman_server.models.repository import RepositoryError
 from dragoman_server.options import missing_extra
 from dragoman_server.service.allowance import Allowances
+from dragoman_server.service.call import Gate
 from dragoman_server.service.callers import Callers
 from dragoman_server.service.core import ServiceCore
-from dragoman_server.service.gate import Gate
 from dragoman_server.service.translating import Translator
+from dragoman_server.turns import run_in_daemon_thread, wait_for
 
 if TYPE_CHECKING:
     from dragoman_server.tracing import Tracing

@@ -15,9 +15,9 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_trace_id, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
-from dragoman_server.service.stages import Stages
+from dragoman_server.service.searching import Stages
 from dragoman_server.service.statuses import Code
+from dragoman_server.turns import run_in_daemon_thread, wait_for
 
 CLOSE_SECONDS = 3.0
 """How long the last spans may take to be sent when the server ends."""

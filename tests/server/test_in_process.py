@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dragoman_server.offline.in_process import open_in_process
+from dragoman_server.offline.system import open_in_process
 
 BUNDLE_OPTIONS = {"beam_size": None, "length_penalty": None, "device": "cpu", "precision": "auto"}
 

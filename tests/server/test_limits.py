@@ -17,7 +17,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.cli import serve
 from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
 from dragoman_server.options import Option, options
-from dragoman_server.service.caller_limits import NAMES
+from dragoman_server.service.callers import NAMES
 
 TIGHT = RequestLimits(
     max_texts=2,

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dragoman_server.errors import ServerFileError
-from dragoman_server.metrics.aligners import AlignerMetrics
-from dragoman_server.metrics.translation import Metrics
+from dragoman_server.metrics.translation import AlignerMetrics, Metrics
 from dragoman_server.options import missing_extra
 
 TextPair = tuple[str, str]

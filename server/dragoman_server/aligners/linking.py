@@ -13,7 +13,7 @@ from dragoman_server.aligners.pairs import LinkedPart, PairWriter, Part, cut_pai
 from dragoman_server.engine import Priority
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.errors import InvalidRequestError, Violation
-from dragoman_server.service.stages import Stages
+from dragoman_server.service.searching import Stages
 from dragoman_server.text.align.pairs import AlignedPair
 from dragoman_server.turns import FairThreads
 from dragoman_server.wanted import Wanted

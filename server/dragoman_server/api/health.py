@@ -21,7 +21,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 from prometheus_client import Gauge
 
-from dragoman_server.api.interception import Context
+from dragoman_server.api.interceptors import Context
 from dragoman_server.config import RequestLimits
 from dragoman_server.errors import TooManyWatchesError
 from dragoman_server.models.repository import Repository

@@ -14,7 +14,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError
 from grpc_status import rpc_status
 
-from dragoman_server.api.interception import (
+from dragoman_server.api.interceptors import (
     Behaviour,
     Context,
     Continuation,

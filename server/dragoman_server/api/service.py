@@ -9,7 +9,7 @@ from grpc_status import rpc_status
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc
-from dragoman_server.api.interception import Context
+from dragoman_server.api.interceptors import Context
 from dragoman_server.service.call import TRACE_RESPONSE, Call, IncomingCall
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.service.statuses import status_of

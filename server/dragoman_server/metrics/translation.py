@@ -1,4 +1,4 @@
-"""Prometheus metrics of translation: their names, labels and buckets, in a registry that is handed in.
+"""Prometheus metrics of models, and of aligners among them, in a registry that is handed in.
 
 A model's series are there from its loading to its end: a server that reloads for years shows what it has.
 Labels come from closed sets: never a caller's text, key or address.
@@ -211,3 +211,29 @@ class ModelMetrics:
         # The others come before the model is served, too.
         if isinstance(event, BatchStepped | SentenceEnded | EngineLost):
             self._engine.on_event(event)
+
+
+class AlignerMetrics:
+    """All at 0 once it is served."""
+
+    def __init__(self, metrics: Metrics, name: str) -> None:
+        self.key = f"aligner:{name}"
+        """Prefix of an aligner's name where models are named: their names have no colon."""
+        # It has no version, and does not know its languages.
+        self._series = Series((self.key, "", "", ""))
+        self._requests = {outcome: self._series.counter(metrics.requests, outcome) for outcome in OUTCOMES}
+        self._request_seconds = self._series.by_priority(metrics.request_seconds)
+        self._pairs = self._series.counter(metrics.pairs)
+
+    def on_request(self, *, outcome: str, priority: Priority, seconds: float) -> None:
+        """An AlignTexts call ended; `outcome` is the name of its status code."""
+        self._requests[outcome].inc()
+        self._request_seconds[priority].observe(seconds)
+
+    def on_pairs(self, number: int) -> None:
+        """So many texts and translations were linked."""
+        self._pairs.inc(number)
+
+    def on_end(self) -> None:
+        """It is not served any more."""
+        self._series.end()

@@ -1,9 +1,9 @@
-"""A model that is served, and one that is loaded: a bundle and an engine. Must not know requests or gRPC."""
+"""A model that is served, its users, and one that is loaded: a bundle and an engine. Knows no requests."""
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 
 from dragoman_bundle import Bundle, Manifest
@@ -12,8 +12,40 @@ from dragoman_server.engine import Priority
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.metrics.translation import ModelMetrics
 from dragoman_server.models.language_lookup import Distance, closest_pair
-from dragoman_server.models.occupancy import Occupancy
 from dragoman_server.turns import FairLock
+
+
+class Occupancy:
+    """How many are inside, and a way to wait until nobody is."""
+
+    def __init__(self) -> None:
+        self.num_inside = 0
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    def enter(self) -> None:
+        """One more is inside, who must `leave`."""
+        self.num_inside += 1
+        self._empty.clear()
+
+    def leave(self) -> None:
+        """One less is."""
+        self.num_inside -= 1
+        if self.num_inside == 0:
+            self._empty.set()
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Counts one while it is used."""
+        self.enter()
+        try:
+            yield
+        finally:
+            self.leave()
+
+    async def wait_until_empty(self) -> None:
+        """Returns once nobody is inside."""
+        await self._empty.wait()
 
 
 class ServedModel(ABC):

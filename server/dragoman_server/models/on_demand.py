@@ -19,14 +19,13 @@ from typing import TypeVar
 from dragoman_bundle import BundleError, Manifest, open_bundle
 from dragoman_bundle.bundle import look_at_bundle, read_description, source_tags
 
-from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.errors import ModelNotFoundError, ModelNotLoadedError
 from dragoman_server.metrics.translation import Metrics, ModelMetrics
 from dragoman_server.models.loader import ModelLoader
-from dragoman_server.models.model import Model, ServedModel
-from dragoman_server.models.occupancy import Occupancy
+from dragoman_server.models.model import Model, Occupancy, ServedModel
 from dragoman_server.models.repository import Repository, RepositoryError, is_same
+from dragoman_server.turns import run_in_daemon_thread, wait_for
 
 FIRST_RETRY_SECONDS = 1.0
 """Time that requests are refused after a model could not be loaded; twice as long each time after."""

@@ -19,9 +19,8 @@ from dragoman_server.engine import (
     PrecisionUnavailableError,
     SentenceError,
 )
-from dragoman_server.errors import ModelNotFoundError
+from dragoman_server.errors import ModelNotFoundError, list_names, quote
 from dragoman_server.models.model import Model, ServedModel
-from dragoman_server.quoting import list_names, quote
 
 VersionKey = list[tuple[int, int, str]]
 

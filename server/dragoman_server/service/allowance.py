@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dragoman_server.errors import CallerLimitError, InvalidRequestError, Violation
 from dragoman_server.metrics.callers import CallerMetrics
-from dragoman_server.service.caller_limits import CallerLimits, limits_of, read_limits
+from dragoman_server.service.callers import CallerLimits, limits_of, read_limits
 
 WINDOW_SECONDS = 60
 """A minute."""

@@ -1,6 +1,6 @@
 """A call from its start to its end: let in, counted, one line in the log, over gRPC and HTTP alike.
 
-The line has counts and times, never a text.
+The line has counts and times, never a text. The gate belongs to the event loop's thread.
 """
 
 import asyncio
@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 from dragoman_server.aligners.aligner import ServedAligner
 from dragoman_server.engine import DeadlineExpiredError, Priority
-from dragoman_server.errors import UnwantedError
+from dragoman_server.errors import NotServingError, TooManyCallsError, UnwantedError
 from dragoman_server.metrics.quality import TextFigures
-from dragoman_server.models.model import ServedModel
+from dragoman_server.models.model import Occupancy, ServedModel
 from dragoman_server.service.allowance import Allowance, Allowances
-from dragoman_server.service.gate import Gate
-from dragoman_server.service.stages import Stages
+from dragoman_server.service.searching import Stages
 from dragoman_server.service.statuses import Code, cancellation_code, code_of, status_of
 from dragoman_server.text.align.pairs import AlignedPair
 from dragoman_server.text.translated import TranslatedText
@@ -28,6 +27,43 @@ from dragoman_server.wanted import Wanted
 
 if TYPE_CHECKING:
     from dragoman_server.tracing import CallTrace, Tracing
+
+
+class Gate:
+    """Counts the calls that are in, and closes for good."""
+
+    def __init__(self, max_calls: int) -> None:
+        self._max_calls = max_calls
+        self._open = False
+        self.answers = Occupancy()
+        """Calls that were admitted and whose last message is not out yet."""
+        self.draining = asyncio.Event()
+        """Set once no more work is taken."""
+
+    def open(self) -> None:
+        """Lets calls in from now on."""
+        self._open = True
+
+    async def drain(self, timeout_seconds: float) -> bool:
+        """Lets no more calls in and waits until those inside are answered; whether all were in time."""
+        self.draining.set()
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self.answers.wait_until_empty()
+        except TimeoutError:
+            return False
+        return True
+
+    def admit(self) -> None:
+        """A call comes in, which must `answers.leave`. Raises NotServingError or TooManyCallsError."""
+        if self.draining.is_set():
+            raise NotServingError("draining")
+        if not self._open:
+            raise NotServingError("loading")
+        if self.answers.num_inside >= self._max_calls:
+            raise TooManyCallsError(self._max_calls)
+        self.answers.enter()
+
 
 logger = logging.getLogger(__name__)
 

@@ -14,9 +14,8 @@ from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.model import ServedModel
 from dragoman_server.models.repository import Repository
 from dragoman_server.service.allowance import Allowances
-from dragoman_server.service.call import Call, IncomingCall, log_if_internal, open_call
+from dragoman_server.service.call import Call, Gate, IncomingCall, log_if_internal, open_call
 from dragoman_server.service.callers import Callers
-from dragoman_server.service.gate import Gate
 from dragoman_server.service.pivoting import Settings, check_ranges, first_leg, join, second_leg
 from dragoman_server.service.requests import RequestReader, read_priority
 from dragoman_server.service.responses import (

@@ -5,9 +5,8 @@ from itertools import pairwise
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import RequestLimits
-from dragoman_server.errors import Violation
+from dragoman_server.errors import Violation, quote
 from dragoman_server.glossaries import Glossary
-from dragoman_server.quoting import quote
 from dragoman_server.text.find.terms import Pattern, PatternError, Term, TermIndex
 from dragoman_server.text.mapped import Span
 from dragoman_server.text.options import Finder, Protection

@@ -15,12 +15,11 @@ from dragoman_server.aligners.aligner import ServedAligner
 from dragoman_server.aligners.linking import LinkingRequest
 from dragoman_server.config import RequestLimits
 from dragoman_server.engine import Priority
-from dragoman_server.errors import AlignerNotFoundError, InvalidRequestError, Violation
+from dragoman_server.errors import AlignerNotFoundError, InvalidRequestError, Violation, list_names, quote
 from dragoman_server.glossaries import Glossary
 from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.model import Model, ServedModel
 from dragoman_server.models.repository import Repository
-from dragoman_server.quoting import list_names, quote
 from dragoman_server.service.protection import read_protection, read_ranges
 from dragoman_server.service.translating import AlignmentRequest, TranslationRequest
 from dragoman_server.text.align.pairs import PairOptions

@@ -14,8 +14,7 @@ from typing import TypeVar
 from dragoman_server.engine import Priority
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.models.model import Model
-from dragoman_server.service.searching import Futures, search
-from dragoman_server.service.stages import Stages
+from dragoman_server.service.searching import Futures, Stages, search
 from dragoman_server.text.align.pairs import (
     AlignedPair,
     Pair,

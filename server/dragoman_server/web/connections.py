@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from dragoman_server.certificate import Certificate
-from dragoman_server.web.metrics import HttpMetrics
+from dragoman_server.metrics.callers import HttpMetrics
 
 HEAD_SECONDS = 10.0
 """How long a TLS handshake may take, then a request's head to come, or an unread body to be thrown away."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from dragoman_server.errors import InvalidRequestError, Violation
-from dragoman_server.quoting import quote
+from dragoman_server.errors import InvalidRequestError, Violation, quote
 
 MAX_JSON_VALUES = 100_000
 """Most strings, objects and lists of a JSON body, the names in objects included."""

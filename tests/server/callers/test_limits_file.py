@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dragoman_server.errors import ServerFileError
-from dragoman_server.service.caller_limits import CallerLimits, limits_of, read_limits
+from dragoman_server.service.callers import CallerLimits, limits_of, read_limits
 
 KNOWN = {"ada", "bob", "eve"}
 

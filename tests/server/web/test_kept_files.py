@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from dragoman_server.config import RequestLimits
-from dragoman_server.web.apis.kept_files import KeptFiles
+from dragoman_server.web.apis.file_calls import KeptFiles
 from dragoman_server.web.exchange import Exchange
 
 

@@ -10,11 +10,9 @@ from starlette.responses import Response
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.service.statuses import code_of, status_of
-from dragoman_server.web.endpoint import Api
-from dragoman_server.web.events import EventStream, WriteEvent
+from dragoman_server.web.endpoint import Api, EventStream, WriteEvent, http_status
 from dragoman_server.web.exchange import Exchange
 from dragoman_server.web.fields import refusal
-from dragoman_server.web.statuses import http_status
 
 M = TypeVar("M", bound=Message)
 

@@ -18,15 +18,19 @@ from dragoman_server.errors import (
     ModelNotFoundError,
     UnsupportedError,
     Violation,
+    list_names,
+    quote,
 )
 from dragoman_server.glossaries import Glossary
-from dragoman_server.quoting import list_names, quote
-from dragoman_server.web.apis.languages import knows_formality, language_name, targets_by_source
-from dragoman_server.web.apis.translating import translate_texts
-from dragoman_server.web.endpoint import Api
+from dragoman_server.web.apis.translating import (
+    knows_formality,
+    language_name,
+    targets_by_source,
+    translate_texts,
+)
+from dragoman_server.web.endpoint import Api, http_status
 from dragoman_server.web.exchange import Exchange
 from dragoman_server.web.fields import Fields, refusal
-from dragoman_server.web.statuses import http_status
 
 MAX_TEXTS = 50
 """Most texts of a request, as DeepL has it."""

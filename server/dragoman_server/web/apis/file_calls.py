@@ -1,14 +1,23 @@
-"""Calls that bring a file: LibreTranslate's, and /v1's, which tells its progress. The translation is kept."""
+"""Calls that bring a file: LibreTranslate's, and /v1's, which tells its progress. The translation is kept.
+
+A file's texts go through the core's stream as a job's do. Translations wait to be fetched, each for a while,
+under names that nobody guesses.
+"""
 
 import asyncio
 import json
 import time
-from collections.abc import Callable
+import uuid
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
+from urllib.parse import quote as quote_url
 
 from starlette.responses import JSONResponse, Response
 
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.config import RequestLimits
 from dragoman_server.engine import DeadlineExpiredError
 from dragoman_server.errors import TooManyDocumentsError, UnwantedError
 from dragoman_server.service.call import Call
@@ -16,13 +25,159 @@ from dragoman_server.service.core import ServiceCore
 from dragoman_server.turns import BusyThreadsError
 from dragoman_server.wanted import Wanted
 from dragoman_server.web.apis.contract import describe_error, parse_message
-from dragoman_server.web.apis.file_translation import FileTranslation, translate_file
 from dragoman_server.web.apis.files import FileTexts, open_file, options_of
-from dragoman_server.web.apis.kept_files import KeptFiles
 from dragoman_server.web.apis.libretranslate import source_of, token_of
-from dragoman_server.web.events import EventStream, WriteEvent
+from dragoman_server.web.apis.translating import all_languages
+from dragoman_server.web.endpoint import EventStream, WriteEvent
 from dragoman_server.web.exchange import Exchange
 from dragoman_server.web.fields import Fields, read_json, refusal
+
+
+@dataclass(frozen=True, kw_only=True)
+class _File:
+    name: str
+    content: bytes
+    until: float
+
+
+class KeptFiles:
+    """The files, by path."""
+
+    def __init__(self, limits: RequestLimits) -> None:
+        self._limits = limits
+        self._files: OrderedDict[str, _File] = OrderedDict()
+
+    def keep(self, name: str, content: bytes) -> str:
+        """Keeps it, and returns the path that it is fetched at."""
+        key = uuid.uuid4().hex
+        self._files[key] = _File(
+            name=name, content=content, until=time.monotonic() + self._limits.max_kept_file_seconds
+        )
+        self._forget()
+        return f"download_file/{key}"
+
+    async def download(self, exchange: Exchange) -> Response:
+        """GET /download_file/KEY: its name is all that is asked for."""
+        self._forget()
+        file = self._files.get(exchange.request.path_params["key"])
+        if file is None:
+            seconds = f"{self._limits.max_kept_file_seconds:g}"
+            return JSONResponse({"error": f"there is no such file; one is kept for {seconds} seconds"}, 404)
+        return Response(
+            file.content,
+            media_type="application/octet-stream",
+            headers={
+                "Content-Disposition": f"attachment; filename*=UTF-8''{quote_url(file.name, safe='')}",
+                "X-Content-Type-Options": "nosniff",
+            },
+        )
+
+    def _forget(self) -> None:
+        now, maximum = time.monotonic(), self._limits.max_kept_file_bytes
+        num_bytes = sum(len(file.content) for file in self._files.values())
+        for key, file in list(self._files.items()):
+            if file.until >= now and (num_bytes <= maximum or len(self._files) == 1):
+                break
+            num_bytes -= len(file.content)
+            del self._files[key]
+
+
+Progress = Callable[[int, int], Awaitable[None]]
+"""Told how many texts are done, and of how many."""
+
+_ITEMS_PER_MESSAGE = 64
+_DETECTION_CHARACTERS = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileTranslation:
+    """The translated texts of a file, and how many failed."""
+
+    translations: Sequence[str | None]
+    """A translation for each text; None for a text without letters, and for one that failed."""
+    failed: int
+    """Texts that could not be translated."""
+    source_language: str
+    model: pb.ModelReference
+
+
+async def _nothing(done: int, total: int) -> None:
+    """Where nobody asks for progress."""
+
+
+async def translate_file(
+    core: ServiceCore,
+    call: Call,
+    file: FileTexts,
+    config: pb.TranslateStreamConfig,
+    progress: Progress = _nothing,
+) -> FileTranslation:
+    """All its texts as the config says; without a source language in it, from that of the file's beginning.
+
+    Raises InvalidRequestError with the first text's error if all failed, and what the core raises.
+    """
+    units = file.units
+    call.allowance.check_today(sum(len(unit.text) for unit in units), "file")
+    asked = pb.TranslateStreamConfig()
+    asked.CopyFrom(config)
+    asked.source_language = config.source_language or await _detect(core, call, file, config.target_language)
+    if file.is_markup:
+        asked.text_format = pb.TEXT_FORMAT_HTML
+    translations: list[str | None] = [None] * len(units)
+    errors: list[str] = []
+    done = 0
+    model = pb.ModelReference()
+
+    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
+        yield pb.TranslateStreamRequest(config=asked)
+        await progress(0, len(units))
+        for start in range(0, len(units), _ITEMS_PER_MESSAGE):
+            items = [
+                pb.TranslateStreamItem(id=str(start + rank), text=unit.text)
+                for rank, unit in enumerate(units[start : start + _ITEMS_PER_MESSAGE])
+            ]
+            yield pb.TranslateStreamRequest(items=pb.TranslateStreamItems(items=items))
+
+    async def write(response: pb.TranslateStreamResponse) -> None:
+        nonlocal done
+        rank = int(response.id)
+        if response.HasField("error"):
+            errors.append(response.error.message)
+        elif units[rank].error is None and units[rank].text:
+            translations[rank] = response.translation.text
+        model.CopyFrom(response.model)
+        done += 1
+        # A hundred times at most.
+        if done * 100 // len(units) > (done - 1) * 100 // len(units):
+            await progress(done, len(units))
+
+    await core.translate_stream(messages(), write, call)
+    if errors and len(errors) == len(units):
+        raise refusal("file", errors[0])
+    failed = sum(
+        translation is None and bool(unit.text) for unit, translation in zip(units, translations, strict=True)
+    )
+    return FileTranslation(
+        translations=translations, failed=failed, source_language=asked.source_language, model=model
+    )
+
+
+async def _detect(core: ServiceCore, call: Call, file: FileTexts, target: str) -> str:
+    """The language of a file's beginning. Raises InvalidRequestError."""
+    maximum = min(_DETECTION_CHARACTERS, core.limits.max_text_characters)
+    beginning, num_characters = [], 0
+    for unit in file.units:
+        beginning.append(unit.text)
+        num_characters += len(unit.text)
+        if num_characters >= maximum:
+            break
+    request = pb.DetectLanguageRequest(texts=[" ".join(beginning)[:maximum]], target_language=target)
+    detected = (await core.detect_language(request, call)).texts[0]
+    if not detected.language:
+        served = ", ".join(all_languages(core.models))
+        raise refusal("source", f"is auto, and the file is in none of the languages served: {served}")
+    return detected.language
+
 
 T = TypeVar("T")
 

@@ -5,12 +5,17 @@ from collections.abc import Callable
 from starlette.responses import JSONResponse, Response
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.web.apis.languages import all_languages, language_name, targets_by_source
-from dragoman_server.web.apis.translating import Answer, translate_texts
-from dragoman_server.web.endpoint import Api, Handle
+from dragoman_server.web.apis.files import suffixes
+from dragoman_server.web.apis.translating import (
+    Answer,
+    all_languages,
+    language_name,
+    targets_by_source,
+    translate_texts,
+)
+from dragoman_server.web.endpoint import Api, Handle, http_status
 from dragoman_server.web.exchange import Exchange
 from dragoman_server.web.fields import Fields, refusal
-from dragoman_server.web.statuses import http_status
 
 FORMATS = {"text": pb.TEXT_FORMAT_PLAIN, "html": pb.TEXT_FORMAT_HTML}
 FRONTEND_TIMEOUT_MILLISECONDS = 300
@@ -85,31 +90,27 @@ async def languages(exchange: Exchange) -> Response:
     )
 
 
-def settings(suffixes: Callable[[], list[str]]) -> Handle:
-    """GET /frontend/settings; `suffixes` are those of files that are translated."""
-
-    async def handle(exchange: Exchange) -> Response:
-        core = exchange.core
-        pairs = targets_by_source(core)
-        source = next(iter(pairs), "")
-        target = pairs[source][0] if source else ""
-        return JSONResponse(
-            {
-                "apiKeys": core.callers.are_asked,
-                "charLimit": core.limits.max_text_characters,
-                "filesTranslation": True,
-                "frontendTimeout": FRONTEND_TIMEOUT_MILLISECONDS,
-                "keyRequired": core.callers.are_asked,
-                "language": {
-                    "source": {"code": source, "name": language_name(source)},
-                    "target": {"code": target, "name": language_name(target)},
-                },
-                "suggestions": False,
-                "supportedFilesFormat": suffixes(),
-            }
-        )
-
-    return handle
+async def settings(exchange: Exchange) -> Response:
+    """GET /frontend/settings."""
+    core = exchange.core
+    pairs = targets_by_source(core)
+    source = next(iter(pairs), "")
+    target = pairs[source][0] if source else ""
+    return JSONResponse(
+        {
+            "apiKeys": core.callers.are_asked,
+            "charLimit": core.limits.max_text_characters,
+            "filesTranslation": True,
+            "frontendTimeout": FRONTEND_TIMEOUT_MILLISECONDS,
+            "keyRequired": core.callers.are_asked,
+            "language": {
+                "source": {"code": source, "name": language_name(source)},
+                "target": {"code": target, "name": language_name(target)},
+            },
+            "suggestions": False,
+            "supportedFilesFormat": suffixes(),
+        }
+    )
 
 
 def token_of(fields: Fields) -> str | None:
