@@ -29,8 +29,7 @@ from dragoman_bundle.manifest import (
     graph_file,
 )
 from dragoman_bundle.shortlist import Shortlist
-from dragoman_bundle.tags import FIRST_TAG, LAST_TAG
-from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from dragoman_bundle.tokenizers.tokenizer import FIRST_TAG, LAST_TAG, Tokenizer
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
 MAX_TOKENIZER_BYTES = 1 << 26

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from dragoman_bundle.codec import CodecError, decode, encode
-from dragoman_bundle.confidence import Confidence
-from dragoman_bundle.decoding import DecodingDefaults
-from dragoman_bundle.errors import ManifestError
-from dragoman_bundle.names import (
+from dragoman_bundle.decoding import Confidence, DecodingDefaults
+from dragoman_bundle.errors import (
     MAX_BEAM_SIZE,
     MAX_LENGTH_PENALTY,
+    ManifestError,
     check_language,
     check_line,
     check_lines,

@@ -13,7 +13,7 @@ import grpc.aio
 
 from dragoman import calls, errors
 from dragoman.base_client import BaseClient, Call, Request, Response
-from dragoman.connection.deadline import within_clock
+from dragoman.connection.channel import within_clock
 from dragoman.settings import Options, Settings
 from dragoman.stream import Stream
 from dragoman.translation import Key, StreamResult

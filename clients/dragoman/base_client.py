@@ -11,11 +11,9 @@ from typing import Any, Protocol, TypeVar
 import grpc
 
 from dragoman import errors
-from dragoman.arguments import check_number
-from dragoman.connection.channel import PING_SECONDS, ClientCertificate, call_metadata
-from dragoman.connection.deadline import Deadline, within_clock
-from dragoman.connection.route import Server, read_route
-from dragoman.connection.unreachable import cause_of
+from dragoman.connection.channel import PING_SECONDS, ClientCertificate, Deadline, call_metadata, within_clock
+from dragoman.connection.route import Server, cause_of, read_route
+from dragoman.settings import check_number
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 
 Metadata = tuple[tuple[str, str], ...] | None

@@ -13,13 +13,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
-from dragoman.arguments import check_text_pairs, check_texts
-from dragoman.auto_source import AUTO, AutoSource
 from dragoman.base_client import BaseClient, Call
-from dragoman.connection.deadline import Deadline
+from dragoman.connection.channel import Deadline
 from dragoman.model import Glossary, Model
-from dragoman.portions import Portion, Portions, detection_portions, text_pair_portions
-from dragoman.settings import Options, Priority, Settings, TranslateOptions
+from dragoman.portions import AUTO, AutoSource, Portion, Portions, detection_portions, text_pair_portions
+from dragoman.settings import Options, Priority, Settings, TranslateOptions, check_text_pairs, check_texts
 from dragoman.translation import AlignedTexts, DetectedLanguage, Translation
 from dragoman.v1 import translation_pb2 as pb
 

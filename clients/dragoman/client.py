@@ -10,7 +10,7 @@ import grpc
 
 from dragoman import calls
 from dragoman.base_client import BaseClient, Call, Request, Response
-from dragoman.connection.deadline import within_clock
+from dragoman.connection.channel import within_clock
 from dragoman.connection.route import Server
 from dragoman.settings import Options, Settings, TranslateOptions
 from dragoman.stream import Stream

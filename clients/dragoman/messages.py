@@ -9,9 +9,8 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 
-from dragoman.arguments import check_choice
 from dragoman.model import DecodingDefaults, Glossary, Model, ModelReference, Quality
-from dragoman.settings import LengthPolicy, Priority, Settings
+from dragoman.settings import LengthPolicy, Priority, Settings, check_choice
 from dragoman.translation import (
     AlignedTexts,
     Alignment,

@@ -1,15 +1,18 @@
-"""Which texts of a call travel in which request, for both clients. Knows no threads and no event loop."""
+"""Which texts of a call travel in which request, for both clients, by language where the server detects it.
+
+Knows no threads and no event loop.
+"""
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman import errors, messages
-from dragoman.arguments import MAX_DETECTION_CHARACTERS
-from dragoman.connection.deadline import RetryBudget
-from dragoman.settings import Settings
-from dragoman.translation import Translation
+from dragoman.connection.channel import RetryBudget
+from dragoman.model import ModelReference
+from dragoman.settings import MAX_DETECTION_CHARACTERS, Settings, invalid
+from dragoman.translation import DetectedLanguage, Timings, Translation
 from dragoman.v1 import translation_pb2 as pb
 
 MAX_REQUEST_TEXTS = 256
@@ -178,3 +181,70 @@ def detection_portions(texts: list[str]) -> Iterator[list[str]]:
     beginnings = [text[:MAX_DETECTION_CHARACTERS] for text in texts]
     for start in range(0, len(beginnings), MAX_REQUEST_PAIRS):
         yield beginnings[start : start + MAX_REQUEST_PAIRS]
+
+
+AUTO = "auto"
+"""In place of a source language: each text's own."""
+
+
+class AutoSource:
+    """The texts of a call, by the language of each."""
+
+    def __init__(self, texts: Sequence[str], found: Sequence[DetectedLanguage], target: str) -> None:
+        """Raises InvalidRequestError for a text that clearly is in no language of the server."""
+        self._translations: dict[int, Translation] = {}
+        self._ranks: dict[str, list[int]] = {}
+        self._texts = texts
+        for rank, (text, detected) in enumerate(zip(texts, found, strict=True)):
+            language = detected.language
+            if language is None and any(map(str.isalpha, text)):
+                foreign = next((each.language for each in detected.candidates if not each.served), "another")
+                raise invalid(
+                    "source",
+                    f"is auto, and texts[{rank}] is in no language of the server; it looks like {foreign}: "
+                    "name its language if it is one of the server's",
+                )
+            if language is None or _primary(language) == _primary(target):
+                self._translations[rank] = _untranslated(text, language or "")
+            else:
+                self._ranks.setdefault(language, []).append(rank)
+
+    def groups(self) -> list[tuple[str, list[str]]]:
+        """The languages that are translated from, with their texts."""
+        return [(language, [self._texts[rank] for rank in ranks]) for language, ranks in self._ranks.items()]
+
+    def answer(self, language: str, translations: Sequence[Translation]) -> None:
+        """Takes the translations of a group."""
+        self._translations.update(zip(self._ranks[language], translations, strict=True))
+
+    def translations(self) -> list[Translation]:
+        """All of them, in the order of the texts."""
+        return [self._translations[rank] for rank in range(len(self._texts))]
+
+
+def language_of_all(found: DetectedLanguage) -> str:
+    """The language of many texts, by that of their beginning. Raises InvalidRequestError for none."""
+    if found.language is None:
+        raise invalid(
+            "source", "is auto, and the beginning is in no language of the server: name its language"
+        )
+    return found.language
+
+
+def _primary(language: str) -> str:
+    return re.split("[-_]", language.lower(), maxsplit=1)[0]
+
+
+def _untranslated(text: str, language: str) -> Translation:
+    """The text itself, which needs no translation; no model has seen it."""
+    return Translation(
+        text=text,
+        hypotheses=(),
+        model=ModelReference(name="", version="", source_language=language, target_language=language),
+        truncated=False,
+        split=False,
+        sentences=0,
+        source_tokens=0,
+        target_tokens=0,
+        timings=Timings(queue_seconds=0.0, encode_seconds=0.0, decode_seconds=0.0),
+    )

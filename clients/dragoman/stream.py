@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import Generic
 
 from dragoman import errors, messages
-from dragoman.arguments import check_count, check_pair, check_stream_text
 from dragoman.messages import MAX_MESSAGE_BYTES, MAX_MESSAGE_TEXTS, stream_items
-from dragoman.settings import Settings
+from dragoman.settings import Settings, check_count, check_pair, check_stream_text
 from dragoman.translation import Key, StreamResult
 from dragoman.v1 import translation_pb2 as pb
 

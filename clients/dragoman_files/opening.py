@@ -12,7 +12,6 @@ from typing import Any
 
 from dragoman_files import (
     catalogue,
-    fluent_strings,
     hypertext,
     markdown,
     resources,
@@ -21,11 +20,11 @@ from dragoman_files import (
     xliff,
     xml_texts,
 )
-from dragoman_files.accelerators import without_accelerators
 from dragoman_files.document import Segment, document_format
 from dragoman_files.format import FileError, Format, FormatName, FormatOptions, Reading
 from dragoman_files.lines import TextLines, json_lines, lines_format
 from dragoman_files.packages import PACKAGED, package_format
+from dragoman_files.resources import without_accelerators
 from dragoman_files.tables import table_format
 from dragoman_files.texts import read_table
 
@@ -48,7 +47,7 @@ _FORMATS: dict[FormatName, tuple[str, Callable[[FormatName, FormatOptions], Form
         partial(document_format, segments=strings.bundle_segments, prepare=strings.prepare_bundle),
     ),
     "yaml": (".yaml .yml", partial(document_format, segments=strings.yaml_segments)),
-    "ftl": (".ftl", partial(document_format, segments=fluent_strings.segments)),
+    "ftl": (".ftl", partial(document_format, segments=resources.fluent_segments)),
     "strings": (".strings", partial(document_format, segments=strings.apple_segments)),
     "resx": (".resx .resw", partial(_xml, segments=_of_menus(resources.RESX.segments, is_html=True))),
     "android": (".strings.xml", partial(_xml, segments=resources.android_segments)),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
-from dragoman_bundle.field_docstrings import field_docstrings
+from dragoman_bundle.codec import field_docstrings
 
 _KEY = "option"
 

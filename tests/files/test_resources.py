@@ -10,10 +10,10 @@ import yaml
 from fluent.syntax import FluentParser, ast
 
 from dragoman.jobs import JobError
-from dragoman_files.accelerators import without_accelerators
 from dragoman_files.document import Segment
 from dragoman_files.format import FormatOptions, Input, UnitError
 from dragoman_files.opening import open_format
+from dragoman_files.resources import without_accelerators
 
 REAL_FILES = Path(__file__).parents[3] / "shared" / "data" / "formats"
 

@@ -1,6 +1,8 @@
-"""Text to token ids and back, with the place of every token in the text.
+"""Text to token ids and back, with the place of every token in the text; and tags before a text.
 
-Owns the sentencepiece model of one side of a bundle. Must not know how ids are batched or decoded.
+Owns the sentencepiece model of one side of a bundle. Must not know how ids are batched or decoded. A tag is a
+character for private use that tells a model how to translate, a piece of its own in the vocabulary of one
+that was trained with it. In a caller's text it is no tag: a server shows it to no tokenizer.
 """
 
 import copy
@@ -11,6 +13,16 @@ from pathlib import Path
 from typing import TypeVar
 
 import sentencepiece
+
+FORMAL = "\ue000"
+"""Asks for formal address, such as German "Sie"."""
+INFORMAL = "\ue001"
+"""Asks for informal address, such as German "du"."""
+MACHINE = "\ue002"
+"""Marks a source that a machine translated (Caswell et al. 2019); for training alone."""
+FIRST_TAG, LAST_TAG = "\ue000", "\ue00f"
+"""Those that recipes may name."""
+
 
 T = TypeVar("T", int, str)
 

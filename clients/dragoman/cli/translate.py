@@ -13,21 +13,19 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from dragoman.arguments import ProtectedText
-from dragoman.auto_source import AUTO, language_of_all
+from dragoman.cli.align_texts import alignment_picture
+from dragoman.cli.group import TextCommand
 from dragoman.cli.options import (
     open_client,
     server_option,
     settings_options,
     timeout_option,
 )
-from dragoman.cli.pictures import alignment_picture
-from dragoman.cli.text_arguments import TextCommand
 from dragoman.client import Client
 from dragoman.errors import DragomanError
-from dragoman.jobs.errors import Failure, failure_of
-from dragoman.jobs.units import Units
-from dragoman.settings import Settings
+from dragoman.jobs.units import Failure, Units, failure_of
+from dragoman.portions import AUTO, language_of_all
+from dragoman.settings import ProtectedText, Settings
 from dragoman.translation import StreamResult, Translation, WarningKind
 from dragoman_files.content import STANDARD_INPUT, check_is_text
 from dragoman_files.format import Unit

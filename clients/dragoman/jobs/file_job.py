@@ -18,16 +18,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from dragoman.arguments import MAX_DETECTION_CHARACTERS
-from dragoman.auto_source import AUTO, language_of_all
 from dragoman.client import Client
 from dragoman.errors import DragomanError
-from dragoman.jobs.errors import JobError, failure_of, of_the_job
 from dragoman.jobs.journal import Checkpoint, Journal
 from dragoman.jobs.output import SUFFIXES, Output, sibling
 from dragoman.jobs.source import Source
 from dragoman.jobs.streams import Streams, model_of
-from dragoman.settings import Settings
+from dragoman.jobs.units import JobError, failure_of, of_the_job
+from dragoman.portions import AUTO, language_of_all
+from dragoman.settings import MAX_DETECTION_CHARACTERS, Settings
 from dragoman.translation import StreamResult, Translation
 from dragoman_files.content import check_is_text, check_is_utf8, check_looks_like_lines
 from dragoman_files.format import Details, FormatName, FormatOptions, Unit, UnitError

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from dragoman.jobs.errors import JobError
+from dragoman.jobs.units import JobError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from dragoman.jobs.errors import JobError
 from dragoman.jobs.journal import Checkpoint, naming, open_own, sync_folder
+from dragoman.jobs.units import JobError
 from dragoman_files.format import Container
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
-from dragoman.auto_source import AUTO
-from dragoman.jobs.errors import JobError
 from dragoman.jobs.output import Gzip, Plain
+from dragoman.jobs.units import JobError
+from dragoman.portions import AUTO
 from dragoman.settings import Settings
 from dragoman_files.content import HEAD_BYTES
 from dragoman_files.format import Container, Format, Input, Unit

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from queue import SimpleQueue
 
 from dragoman.client import Client
-from dragoman.connection.deadline import RetryBudget
+from dragoman.connection.channel import RetryBudget
 from dragoman.connection.route import Server
 from dragoman.errors import (
     CallCancelledError,
@@ -23,8 +23,7 @@ from dragoman.errors import (
     UnavailableError,
     is_over_transport,
 )
-from dragoman.jobs.errors import JobError
-from dragoman.jobs.units import Share, Units
+from dragoman.jobs.units import JobError, Share, Units
 from dragoman.messages import TEXTS_PER_MESSAGE
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult

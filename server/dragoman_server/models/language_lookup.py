@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dragoman_bundle import Manifest
+from dragoman_bundle.errors import MAX_NAME_CHARACTERS
 from dragoman_bundle.languages import primary_language, usual_script
-from dragoman_bundle.names import MAX_NAME_CHARACTERS
 
 # RFC 5646, section 2.1: language, extended language, script, region, variants, and what says nothing of which
 # model translates: extensions and private use.

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from dragoman_bundle import Bundle, BundleError, Manifest, open_bundle, read_manifest
-from dragoman_bundle.copying import check_folder_name
 from dragoman_bundle.languages import tag_of_name
 from dragoman_bundle.manifest import MANIFEST_FILE
+from dragoman_bundle.writer import check_folder_name
 
 from dragoman_server.engine import (
     DecoderError,

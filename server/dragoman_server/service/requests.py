@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dragoman_bundle import Bundle
-from dragoman_bundle.tags import FORMAL, INFORMAL
+from dragoman_bundle.tokenizers.tokenizer import FORMAL, INFORMAL
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.aligners.aligner import ServedAligner

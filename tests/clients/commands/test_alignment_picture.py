@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman import Alignment, FinishReason, Hypothesis
-from dragoman.cli.pictures import alignment_picture, word_spans
+from dragoman.cli.align_texts import alignment_picture, word_spans
 
 
 def hypothesis(text, links):

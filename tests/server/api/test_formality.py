@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from dragoman_bundle.tags import FIRST_TAG, FORMAL, INFORMAL, LAST_TAG
+from dragoman_bundle.tokenizers.tokenizer import FIRST_TAG, FORMAL, INFORMAL, LAST_TAG
 from tests.server.calls import GERMAN, translate, violated_fields
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.copying_bundle import write_bundle

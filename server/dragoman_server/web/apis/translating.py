@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dragoman_bundle.languages import english_name, primary_language
-from dragoman_bundle.tags import FORMAL
+from dragoman_bundle.tokenizers.tokenizer import FORMAL
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.errors import InvalidRequestError, Violation, list_names
