@@ -30,8 +30,7 @@ Must not know gRPC.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 MAX_VIOLATIONS = 8
 """Most violations that an error tells of. It travels in a call's trailer, which gRPC bounds at 8 KiB."""
@@ -45,8 +44,7 @@ class RequestError(Exception):
     """Base of what the server refuses on its own."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Violation:
+class Violation(NamedTuple):
     """A field that is wrong."""
 
     field: str
@@ -67,6 +65,17 @@ class InvalidRequestError(RequestError, ValueError):
         if num_more := len(violations) - len(self.violations):
             descriptions.append(f"and {num_more} more")
         super().__init__("; ".join(descriptions))
+
+
+def refusal(field: str, description: str) -> InvalidRequestError:
+    """The error of one field; of the whole request where it is ""."""
+    return InvalidRequestError([Violation(field, description)])
+
+
+def raise_if_any(violations: Sequence[Violation]) -> None:
+    """Raises InvalidRequestError for violations, if there are any."""
+    if violations:
+        raise InvalidRequestError(violations)
 
 
 class ModelNotFoundError(RequestError, LookupError):

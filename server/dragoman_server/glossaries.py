@@ -43,7 +43,6 @@ class Glossary:
         self,
         source_language: str,
         target_language: str,
-        *,
         is_inflected: bool = False,
         is_as_written: bool = False,
     ) -> TermIndex | None:

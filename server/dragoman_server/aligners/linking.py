@@ -12,7 +12,7 @@ from dragoman_server.aligners.aligner import ServedAligner, TextPair
 from dragoman_server.aligners.pairs import LinkedPart, PairWriter, Part, cut_pairs, portions
 from dragoman_server.engine import Priority
 from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.errors import refusal
 from dragoman_server.service.searching import Stages
 from dragoman_server.text.align.pairs import AlignedPair
 from dragoman_server.turns import FairThreads
@@ -144,7 +144,7 @@ class Linking:
         """Raises InvalidRequestError for more than a line can ever hold."""
         if num_parts > (room := self._room(priority)):
             description = f"have {num_parts} lines to link, and the queue takes {room}; send fewer at a time"
-            raise InvalidRequestError([Violation(field="pairs", description=description)])
+            raise refusal("pairs", description)
 
     def _check_room(self, priority: Priority, num_parts: int) -> None:
         """Raises QueueFullError where so many don't fit beside those that wait, or these take too long."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_server.errors import CallerLimitError, InvalidRequestError, Violation
+from dragoman_server.errors import CallerLimitError, refusal
 from dragoman_server.metrics.callers import CallerMetrics
 from dragoman_server.service.callers import CallerLimits, limits_of, read_limits
 
@@ -249,7 +249,7 @@ def _check_size(num_characters: int, maximum: int, limit: str, field: str) -> No
         description = (
             f"has {num_characters} characters, and this caller's limit is {name}={maximum}; send less at once"
         )
-        raise InvalidRequestError([Violation(field=field, description=description)])
+        raise refusal(field, description)
 
 
 FORGETS_FROM = 1000

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from dragoman_server.aligners.aligner import ServedAligner
 from dragoman_server.engine import DeadlineExpiredError, Priority
 from dragoman_server.errors import NotServingError, TooManyCallsError, UnwantedError
-from dragoman_server.metrics.quality import TextFigures
+from dragoman_server.metrics.translation import TextFigures
 from dragoman_server.models.model import Occupancy, ServedModel
 from dragoman_server.service.allowance import Allowance, Allowances
 from dragoman_server.service.searching import Stages

@@ -1,5 +1,6 @@
 """Writes answers to the wire."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 from google.protobuf.duration_pb2 import Duration
@@ -10,6 +11,7 @@ from dragoman_server.engine import FinishReason
 from dragoman_server.glossaries import Glossary
 from dragoman_server.models.model import ServedModel
 from dragoman_server.text.align.pairs import AlignedPair
+from dragoman_server.text.mapped import Span
 from dragoman_server.text.translated import (
     Alignment,
     Timings,
@@ -104,7 +106,7 @@ def write_translation(translated: TranslatedText) -> pb.Translation:
 def write_aligned_pair(aligned: AlignedPair) -> pb.AlignedTexts:
     """The links of a text and its translation."""
     return pb.AlignedTexts(
-        alignments=map(_write_alignment, aligned.alignments),
+        alignments=_write_alignments(aligned.alignments),
         source_tokens=aligned.num_source_tokens,
         target_tokens=aligned.num_target_tokens,
         timings=_write_timings(aligned.timings),
@@ -126,11 +128,8 @@ def write_detected(detected: DetectedLanguage) -> pb.DetectedLanguage:
 
 
 def _write_timings(timings: Timings) -> pb.Timings:
-    return pb.Timings(
-        queue=_write_seconds(timings.queue),
-        encode=_write_seconds(timings.encode),
-        decode=_write_seconds(timings.decode),
-    )
+    queue, encode, decode = map(_write_seconds, timings)
+    return pb.Timings(queue=queue, encode=encode, decode=decode)
 
 
 def write_glossary(glossary: Glossary) -> pb.Glossary:
@@ -144,17 +143,19 @@ def _write_hypothesis(hypothesis: TranslatedHypothesis) -> pb.Hypothesis:
         score=hypothesis.score,
         log_probability=hypothesis.log_probability,
         finish_reason=_FINISH_REASONS[hypothesis.finish_reason],
-        alignments=map(_write_alignment, hypothesis.alignments),
+        alignments=_write_alignments(hypothesis.alignments),
     )
 
 
-def _write_alignment(alignment: Alignment) -> pb.Alignment:
+def _write_alignments(links: Iterable[Alignment]) -> list[pb.Alignment]:
+    return [write_alignment(link.source, link.target, link.weight) for link in links]
+
+
+def write_alignment(source: Span, target: Span, weight: float) -> pb.Alignment:
+    """A link between words, as ranges of code points."""
+    (first, end), (target_first, target_end) = source, target
     return pb.Alignment(
-        source_start=alignment.source[0],
-        source_end=alignment.source[1],
-        target_start=alignment.target[0],
-        target_end=alignment.target[1],
-        weight=alignment.weight,
+        source_start=first, source_end=end, target_start=target_first, target_end=target_end, weight=weight
     )
 
 

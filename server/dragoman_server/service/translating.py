@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from dragoman_server.engine import Priority
-from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.errors import Violation, raise_if_any, refusal
 from dragoman_server.models.model import Model
 from dragoman_server.service.searching import Futures, Stages, search
 from dragoman_server.text.align.pairs import (
@@ -237,13 +237,12 @@ def _prepare(request: TranslationRequest, wanted: Wanted, check_room: Callable[[
         try:
             documents.append(prepare(text, bundle, request.options, wanted.deadline, of_text, wanted))
         except (TextTooLongError, UnitTooLongError, TermOutputError) as error:
-            violations.append(Violation(field=field, description=str(error)))
+            violations.append(Violation(field, str(error)))
             continue
         num_sentences += len(documents[-1].sentences)
         num_tokens += _num_tokens(documents[-1:])
         _check_number(request, num_sentences, _priority(request.options, num_tokens))
-    if violations:
-        raise InvalidRequestError(violations)
+    raise_if_any(violations)
     return documents
 
 
@@ -257,9 +256,8 @@ def _prepare_pairs(request: AlignmentRequest, wanted: Wanted, check_room: Callab
         try:
             pairs.append(prepare_pair(source, target, request.model.bundle, request.options, wanted))
         except PairTooLongError as error:
-            violations.append(Violation(field=f"pairs[{index}].{error.side}", description=str(error)))
-    if violations:
-        raise InvalidRequestError(violations)
+            violations.append(Violation(f"pairs[{index}].{error.side}", str(error)))
+    raise_if_any(violations)
     sentences = [sentence for pair in pairs for sentence in pair.sentences]
     priority, limit = request.options.priority, request.options.max_interactive_tokens
     if limit is not None and sum(len(sentence.source) for sentence in sentences) > limit:
@@ -267,7 +265,7 @@ def _prepare_pairs(request: AlignmentRequest, wanted: Wanted, check_room: Callab
         pairs = [pair.at(priority) for pair in pairs]
     if len(sentences) > (most := request.model.max_sentences[priority]):
         description = f"have {len(sentences)} lines to link, and the queue takes {most}; send fewer at a time"
-        raise InvalidRequestError([Violation(field="pairs", description=description)])
+        raise refusal("pairs", description)
     return pairs
 
 
@@ -289,7 +287,7 @@ def _check_number(request: TranslationRequest, num_sentences: int, priority: Pri
             f"has at least {num_sentences} sentences{long}, and the queue takes {limit}; send fewer at a time"
         )
         field = request.text_fields[0] if len(request.texts) == 1 else "texts"
-        raise InvalidRequestError([Violation(field=field, description=description)])
+        raise refusal(field, description)
 
 
 def _go_on(

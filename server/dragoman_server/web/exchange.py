@@ -13,19 +13,11 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
-from dragoman_server.errors import BodyTooLargeError, SlowRequestError
+from dragoman_server.errors import BodyTooLargeError, SlowRequestError, refusal
 from dragoman_server.service.call import Call, IncomingCall
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.web.connections import CONNECTION
-from dragoman_server.web.fields import (
-    Fields,
-    UploadedFile,
-    join_lists,
-    not_in_utf8,
-    read_form,
-    read_json,
-    refusal,
-)
+from dragoman_server.web.fields import Fields, UploadedFile, join_lists, not_in_utf8, read_form, read_json
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from dragoman_server.errors import InvalidRequestError, Violation, quote
+from dragoman_server.errors import InvalidRequestError, quote, refusal
 
 MAX_JSON_VALUES = 100_000
 """Most strings, objects and lists of a JSON body, the names in objects included."""
@@ -146,11 +146,6 @@ def not_in_utf8(error: UnicodeDecodeError) -> InvalidRequestError:
     """The error of a request whose bytes are no text, with those around the place."""
     near = error.object[max(0, error.start - 10) : error.start + 10]
     return refusal("", f"the request is not in UTF-8: {error.reason} in {near!r}")
-
-
-def refusal(name: str, description: str) -> InvalidRequestError:
-    """The error of one field; of the whole request where it is ""."""
-    return InvalidRequestError([Violation(field=name, description=description)])
 
 
 def _check_surrogates(name: str, value: object) -> None:

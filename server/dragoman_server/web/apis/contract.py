@@ -9,10 +9,10 @@ from google.protobuf.message import Message
 from starlette.responses import Response
 
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.errors import refusal
 from dragoman_server.service.statuses import code_of, status_of
 from dragoman_server.web.endpoint import Api, EventStream, WriteEvent, http_status
 from dragoman_server.web.exchange import Exchange
-from dragoman_server.web.fields import refusal
 
 M = TypeVar("M", bound=Message)
 

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import RequestLimits
 from dragoman_server.engine import DeadlineExpiredError
-from dragoman_server.errors import TooManyDocumentsError, UnwantedError
+from dragoman_server.errors import TooManyDocumentsError, UnwantedError, refusal
 from dragoman_server.service.call import Call
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.turns import BusyThreadsError
@@ -30,7 +30,7 @@ from dragoman_server.web.apis.libretranslate import source_of, token_of
 from dragoman_server.web.apis.translating import all_languages
 from dragoman_server.web.endpoint import EventStream, WriteEvent
 from dragoman_server.web.exchange import Exchange
-from dragoman_server.web.fields import Fields, read_json, refusal
+from dragoman_server.web.fields import Fields, read_json
 
 
 @dataclass(frozen=True, kw_only=True)

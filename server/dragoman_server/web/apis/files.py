@@ -27,7 +27,8 @@ from dragoman_files.format import (
     UnitError,
 )
 from dragoman_files.opening import input_format, is_compressed, known_suffixes, open_format
-from dragoman_server.web.fields import Fields, UploadedFile, refusal
+from dragoman_server.errors import refusal
+from dragoman_server.web.fields import Fields, UploadedFile
 
 MAX_UNPACKED_RATIO = 20
 """A document may unpack to so many times the bytes that a request may have."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from starlette.responses import JSONResponse, Response
 
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.errors import refusal
 from dragoman_server.web.apis.files import suffixes
 from dragoman_server.web.apis.translating import (
     Answer,
@@ -15,7 +16,7 @@ from dragoman_server.web.apis.translating import (
 )
 from dragoman_server.web.endpoint import Api, Handle, http_status
 from dragoman_server.web.exchange import Exchange
-from dragoman_server.web.fields import Fields, refusal
+from dragoman_server.web.fields import Fields
 
 FORMATS = {"text": pb.TEXT_FORMAT_PLAIN, "html": pb.TEXT_FORMAT_HTML}
 FRONTEND_TIMEOUT_MILLISECONDS = 300
@@ -62,12 +63,7 @@ async def detect(exchange: Exchange) -> Response:
         response = await exchange.core.detect_language(pb.DetectLanguageRequest(texts=[text]), call)
     detected = response.texts[0]
     served = [candidate for candidate in detected.candidates if candidate.served] if detected.language else []
-    return JSONResponse(
-        [
-            {"confidence": round(100 * candidate.confidence, 1), "language": candidate.language}
-            for candidate in served
-        ]
-    )
+    return JSONResponse([_guess(candidate.language, candidate.confidence) for candidate in served])
 
 
 def health(is_ready: Callable[[], bool]) -> Handle:
@@ -82,11 +78,9 @@ def health(is_ready: Callable[[], bool]) -> Handle:
 async def languages(exchange: Exchange) -> Response:
     """GET /languages."""
     pairs = targets_by_source(exchange.core)
+    codes = all_languages(exchange.core.models)
     return JSONResponse(
-        [
-            {"code": code, "name": language_name(code), "targets": pairs.get(code, [])}
-            for code in all_languages(exchange.core.models)
-        ]
+        [{"code": code, "name": language_name(code), "targets": pairs.get(code, [])} for code in codes]
     )
 
 
@@ -134,19 +128,18 @@ def _format_of(fields: Fields) -> pb.TextFormat:
 def _options(num_alternatives: int, max_beam_size: int) -> pb.DecodingOptions | None:
     if not num_alternatives:
         return None
-    num_hypotheses = num_alternatives + 1
-    return pb.DecodingOptions(
-        num_hypotheses=num_hypotheses, beam_size=min(max(num_hypotheses, 5), max_beam_size)
-    )
+    number = num_alternatives + 1
+    return pb.DecodingOptions(num_hypotheses=number, beam_size=min(max(number, 5), max_beam_size))
+
+
+def _guess(language: str, confidence: float) -> dict[str, object]:
+    return {"confidence": round(100 * confidence, 1), "language": language}
 
 
 def _written(answers: list[Answer], fields: Fields, num_alternatives: int) -> dict[str, object]:
     texts: list[object] = [answer.text for answer in answers]
     others: list[object] = [answer.alternatives for answer in answers]
-    detected: list[object] = [
-        {"confidence": round(100 * answer.confidence, 1), "language": answer.source_language}
-        for answer in answers
-    ]
+    detected: list[object] = [_guess(answer.source_language, answer.confidence) for answer in answers]
     is_list = isinstance(fields.values.get("q"), list)
     written: dict[str, object] = {"translatedText": texts if is_list else texts[0]}
     if num_alternatives:

@@ -112,11 +112,8 @@ def _message(descriptor: Descriptor, schemas: dict[str, Any]) -> dict[str, Any]:
     if descriptor.name not in schemas:
         # First: a message may hold itself.
         properties: dict[str, Any] = {}
-        schemas[descriptor.name] = {
-            "type": "object",
-            "properties": properties,
-            "additionalProperties": False,
-        }
+        schema = {"type": "object", "properties": properties, "additionalProperties": False}
+        schemas[descriptor.name] = schema
         for field in descriptor.fields:
             properties[field.json_name] = _field(field, schemas)
     return {"$ref": _REFERENCE + descriptor.name}
