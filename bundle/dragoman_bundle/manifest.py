@@ -302,12 +302,10 @@ class Manifest:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The languages that it translates from."""
         return tuple(self.languages) or (self.source_language,)
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The languages that it translates to."""
         return tuple(self.languages) or (self.target_language,)
 
     def between(self, source: str, target: str) -> "Manifest":
@@ -335,7 +333,6 @@ class Manifest:
         return hashlib.sha256(listing.encode()).hexdigest()
 
     def to_json(self) -> str:
-        """The text of manifest.json."""
         return json.dumps(encode(self), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod

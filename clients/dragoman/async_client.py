@@ -5,7 +5,6 @@ import contextlib
 import threading
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
 from functools import cached_property
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 import grpc
@@ -94,9 +93,7 @@ class AsyncClient(BaseClient):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     translate = calls.translate

@@ -3,7 +3,6 @@
 from collections.abc import Generator, Iterable
 from functools import wraps
 from time import sleep
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import grpc
@@ -69,9 +68,7 @@ class Client(BaseClient):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def servers(self) -> list[Server]:

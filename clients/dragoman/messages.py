@@ -47,7 +47,6 @@ _FINISH_REASONS = {
 
 
 def translate_request(texts: list[str], settings: Settings) -> pb.TranslateRequest:
-    """A request with these texts."""
     return pb.TranslateRequest(
         texts=texts,
         **_fields(settings),
@@ -78,7 +77,6 @@ def align_request(
 
 
 def stream_config(settings: Settings) -> pb.TranslateStreamRequest:
-    """The first message of a stream."""
     return pb.TranslateStreamRequest(config=pb.TranslateStreamConfig(**_fields(settings), join_results=True))
 
 
@@ -177,7 +175,6 @@ def detected_languages(response: pb.DetectLanguageResponse) -> list[DetectedLang
 def translation(
     message: pb.Translation, model: ModelReference, path: tuple[ModelReference, ...] = ()
 ) -> Translation:
-    """A translation from its message."""
     return _plain(
         Translation,
         message,
@@ -220,12 +217,10 @@ def _alignments(links: Iterable[pb.Alignment]) -> tuple[Alignment, ...]:
 
 
 def model_reference(message: pb.ModelReference) -> ModelReference:
-    """A model's name, version and languages."""
     return _plain(ModelReference, message)
 
 
 def model(message: pb.Model) -> Model:
-    """A model's description from its message."""
     policy = _LENGTH_POLICY_NAMES.get(message.defaults.length_policy)
     return _plain(
         Model,
@@ -240,7 +235,6 @@ def model(message: pb.Model) -> Model:
 
 
 def glossary(message: pb.Glossary) -> Glossary:
-    """A glossary's description from its message."""
     return _plain(Glossary, message, languages=tuple(message.languages))
 
 

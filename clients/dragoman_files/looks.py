@@ -28,7 +28,6 @@ def _is_drawn(tag: str) -> bool:
 
 
 def pieces_of(source: str, paragraph: Paragraph, grammar: Grammar, reading: Reading) -> list[Piece]:
-    """The texts of a paragraph."""
     reader = _Reader(source, grammar, reading)
     wholes = _wholes(source, paragraph)
     position = 0
@@ -119,7 +118,6 @@ class _Reader:
         self._last_text = 0
 
     def read(self, event: Event | None) -> None:
-        """Takes in the next event."""
         if event is None:
             self._bound(Piece(start=0, end=0, kind="markup"))
             return

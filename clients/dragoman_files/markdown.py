@@ -76,7 +76,6 @@ class _Markdown:
         _note_end(self._markdown, "image", image)
 
     def segments(self, source: str, reading: Reading) -> Iterator[Segment]:
-        """The texts of a document."""
         lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", source)
         starts = list(accumulate(map(len, lines), initial=0))
         front = _FRONT_MATTER.match(source)

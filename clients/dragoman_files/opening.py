@@ -107,7 +107,6 @@ def _kind(suffix: str) -> str | None:
 
 
 def format_names() -> list[FormatName]:
-    """The names of all formats."""
     return list(_FORMATS)
 
 
@@ -117,7 +116,6 @@ def known_suffixes() -> list[str]:
 
 
 def is_compressed(path: PurePath) -> bool:
-    """Whether the file is compressed by gzip."""
     return path.suffix.lower() == ".gz"
 
 

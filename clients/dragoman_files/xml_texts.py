@@ -45,7 +45,6 @@ class Event:
     """A start tag's attributes, with prefixes: the name and the value of each."""
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """The attributes, by name and value."""
         return zip(self.attributes[::2], self.attributes[1::2], strict=True)
 
     def attribute(self, name: str) -> str | None:

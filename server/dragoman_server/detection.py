@@ -64,8 +64,6 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class DetectedLanguage:
-    """The language of a text."""
-
     language: str | None
     """None where it clearly is in no language that is served, or holds no letter."""
     confidence: float

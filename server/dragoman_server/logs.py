@@ -8,7 +8,6 @@ import os
 import queue
 import threading
 from logging.handlers import QueueHandler
-from types import TracebackType
 from typing import Self
 
 from pythonjsonlogger.json import JsonFormatter
@@ -72,9 +71,7 @@ class Log(QueueHandler):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _write_all(self) -> None:

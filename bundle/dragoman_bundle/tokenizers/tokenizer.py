@@ -33,8 +33,6 @@ cores, which takes as long as some fifty short texts."""
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizedText:
-    """A text and its tokens."""
-
     text: str
     """The text that the spans count in."""
     ids: list[int]

@@ -99,7 +99,6 @@ class VocabularyTokenizer(Tokenizer):
         return text.replace(SPACE, " ")
 
     def decode(self, ids: Sequence[int]) -> TokenizedText:
-        """Joins tokens to a text."""
         pieces = [self._piece_of[id_] for id_ in ids]
         mapping = self._processor.decode(pieces, return_type="offset_mapping", return_bytes=False)
         # A piece of the other side's model passes through as it is.

@@ -99,7 +99,6 @@ class CommandGroup(click.Group):
     """Whether the subcommand that was loaded leaves threads at work for which nobody waits."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names, sorted."""
         return sorted(entry_points(group="dragoman.commands").names)
 
     def resolve_command(

@@ -9,7 +9,6 @@ import shutil
 import sys
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 
 from dragoman.jobs.journal import Checkpoint, naming, open_own, sync_folder
@@ -21,7 +20,6 @@ class Plain:
     """No container."""
 
     def pack(self, partial: BinaryIO, target: BinaryIO) -> None:
-        """Copies it."""
         shutil.copyfileobj(partial, target)
 
     def unpacked_size(self, path: Path) -> int | None:
@@ -95,9 +93,7 @@ class Output:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         # Where the disk is full, closing fails as writing did, which is reported already.
         with suppress(OSError) if error is not None else nullcontext():
             self.close()

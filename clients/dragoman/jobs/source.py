@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self, cast
 
 from dragoman.jobs.output import Gzip, Plain
@@ -40,9 +39,7 @@ class Source:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
 
     def head(self) -> bytes:
@@ -93,7 +90,6 @@ class Source:
         )
 
     def container(self, output: Path) -> Container:
-        """The container of the output."""
         if self._format.package is not None:
             return self._format.package(self._file)
         return Gzip() if is_compressed(output) else Plain()

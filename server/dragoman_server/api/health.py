@@ -45,7 +45,6 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
         self._changed = asyncio.Event()
 
     def tell(self, service: str, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
-        """Sets the status of a service."""
         self._statuses[service] = status
         self._changed.set()
         self._changed = asyncio.Event()

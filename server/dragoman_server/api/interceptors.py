@@ -69,7 +69,6 @@ class UnknownCallers(grpc.aio.ServerInterceptor):
     async def intercept_service(
         self, continuation: Continuation, handler_call_details: grpc.HandlerCallDetails
     ) -> "Handler | None":
-        """Wraps the handler of the call."""
         handler = await continuation(handler_call_details)
         is_asked = self._callers.are_asked and handler_call_details.method.startswith(self._prefix)
         if handler is None or not is_asked:
@@ -128,7 +127,6 @@ class CallMetrics(grpc.aio.ServerInterceptor):
     async def intercept_service(
         self, continuation: Continuation, handler_call_details: grpc.HandlerCallDetails
     ) -> "Handler | None":
-        """Wraps the handler of the call."""
         handler = await continuation(handler_call_details)
         if handler is None:
             return None

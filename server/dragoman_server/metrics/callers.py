@@ -44,7 +44,6 @@ class CallerMetrics:
         )
 
     def on_enter(self, name: str | None) -> None:
-        """A call was let in."""
         if name is not None:
             self._calls.labels(self._label(name)).inc()
             self._in_progress.labels(self._label(name)).inc()
@@ -55,7 +54,6 @@ class CallerMetrics:
             self._in_progress.labels(self._label(name)).dec()
 
     def on_characters(self, name: str | None, number: int) -> None:
-        """So many were translated or linked."""
         if name is not None:
             self._characters.labels(self._label(name)).inc(number)
 
@@ -103,7 +101,6 @@ class HttpMetrics:
         self._connections.set_function(number)
 
     def on_request(self, route: str, status: int, seconds: float) -> None:
-        """A request ended."""
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 

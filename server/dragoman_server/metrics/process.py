@@ -107,7 +107,6 @@ class LogMetrics(Collector):
         self._log = log
 
     def collect(self) -> Iterator[Metric]:
-        """Collects the counter of dropped lines."""
         yield CounterMetricFamily(
             "dragoman_log_lines_dropped",
             "Lines of the log that are lost because nobody reads it.",

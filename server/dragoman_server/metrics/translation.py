@@ -197,7 +197,6 @@ class ModelMetrics:
         self._load_seconds.observe(seconds)
 
     def on_load_failure(self) -> None:
-        """It could not be loaded."""
         self._totals["load_failures"].inc()
 
     def on_unload(self) -> None:
@@ -228,7 +227,6 @@ class ModelMetrics:
         self._seconds["request"][priority].observe(seconds)
 
     def on_text(self, text: TextFigures, priority: Priority) -> None:
-        """A text was translated."""
         totals = self._totals
         totals["texts"].inc()
         totals["source_tokens"].inc(text.num_source_tokens)
@@ -252,7 +250,6 @@ class ModelMetrics:
         self._seconds["text"][priority].observe(seconds)
 
     def on_pairs(self, number: int) -> None:
-        """So many texts and translations were linked."""
         self._totals["pairs"].inc(number)
 
     def on_event(self, event: Event) -> None:
@@ -280,9 +277,7 @@ class AlignerMetrics:
         self._request_seconds[priority].observe(seconds)
 
     def on_pairs(self, number: int) -> None:
-        """So many texts and translations were linked."""
         self._pairs.inc(number)
 
     def on_end(self) -> None:
-        """It is not served any more."""
         self._series.end()

@@ -44,7 +44,6 @@ class Occupancy:
             self.leave()
 
     async def wait_until_empty(self) -> None:
-        """Returns once nobody is inside."""
         await self._empty.wait()
 
 

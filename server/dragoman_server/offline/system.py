@@ -67,7 +67,6 @@ class BundleSystem:
 
     @property
     def options(self) -> TranslationOptions:
-        """How lines are translated."""
         return self._options
 
     def translate_texts(

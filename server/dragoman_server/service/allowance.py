@@ -50,7 +50,6 @@ class Window:
         raise AssertionError("what came is more than its parts")
 
     def add(self, amount: int, now: float) -> None:
-        """So much came."""
         second = int(now)
         before = self._seconds.pop()[1] if self._seconds and self._seconds[-1][0] == second else 0
         self._seconds.append((second, before + amount))
@@ -69,7 +68,6 @@ _DAY_SECONDS = 86_400
 
 
 def seconds_until_midnight(now: float) -> float:
-    """Time until the next day begins."""
     return _DAY_SECONDS - now % _DAY_SECONDS
 
 
@@ -81,14 +79,12 @@ class Today:
         self._amount = 0
 
     def total(self, now: float) -> int:
-        """How much came today."""
         # A clock that is set back brings no new day.
         if (day := int(now // _DAY_SECONDS)) > self._day:
             self._day, self._amount = day, 0
         return self._amount
 
     def add(self, amount: int, now: float) -> None:
-        """So much came."""
         self._amount = self.total(now) + amount
 
     def give_back(self, amount: int, came_at: float) -> None:

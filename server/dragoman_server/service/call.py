@@ -41,7 +41,6 @@ class Gate:
         """Set once no more work is taken."""
 
     def open(self) -> None:
-        """Lets calls in from now on."""
         self._open = True
 
     async def drain(self, timeout_seconds: float) -> bool:
@@ -123,7 +122,6 @@ class Call:
 
     @property
     def fields(self) -> dict[str, object]:
-        """The fields of the log."""
         return {"caller": self.caller, "model": self.model, **self._counts}
 
     @property

@@ -107,7 +107,6 @@ class ServiceCore:
 
     @property
     def glossaries(self) -> Mapping[str, Glossary]:
-        """Those of the server, by name."""
         return self._glossaries.by_name
 
     def open(self, repository: Repository) -> None:
@@ -116,7 +115,6 @@ class ServiceCore:
         self._gate.open()
 
     def open_call(self, incoming: IncomingCall) -> AbstractAsyncContextManager[Call]:
-        """Opens a call for its work."""
         return open_call(
             incoming,
             gate=self._gate,
@@ -229,7 +227,6 @@ class ServiceCore:
     async def detect_language(
         self, message: pb.DetectLanguageRequest, call: Call
     ) -> pb.DetectLanguageResponse:
-        """Each text's language."""
         self._reader().check_texts(message.texts)
         wanted = self._sources_of(message.target_language)
         found = await self._detector.detect(
@@ -238,7 +235,6 @@ class ServiceCore:
         return pb.DetectLanguageResponse(texts=map(write_detected, found))
 
     def list_models(self, message: pb.ListModelsRequest) -> pb.ListModelsResponse:
-        """Those of the languages."""
         return pb.ListModelsResponse(
             models=[
                 write_model(model)
@@ -248,13 +244,11 @@ class ServiceCore:
         )
 
     def get_model(self, message: pb.GetModelRequest, call: Call) -> pb.GetModelResponse:
-        """One model."""
         model = self._reader().find_model(message)
         call.model = model.key
         return pb.GetModelResponse(model=write_model(model))
 
     def list_glossaries(self, message: pb.ListGlossariesRequest) -> pb.ListGlossariesResponse:
-        """All of the server."""
         return pb.ListGlossariesResponse(glossaries=map(write_glossary, self._glossaries.by_name.values()))
 
     async def _answer_item(

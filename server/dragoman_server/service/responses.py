@@ -39,7 +39,6 @@ def write_reference(model: ServedModel) -> pb.ModelReference:
 
 
 def write_model(model: ServedModel) -> pb.Model:
-    """The description of a model."""
     manifest, loaded = model.manifest, model.loaded
     decoding = manifest.decoding
     return pb.Model(
@@ -73,7 +72,6 @@ def write_model(model: ServedModel) -> pb.Model:
 
 
 def write_translation(translated: TranslatedText) -> pb.Translation:
-    """The translation of a text."""
     return pb.Translation(
         text=translated.text,
         hypotheses=map(_write_hypothesis, translated.hypotheses),
@@ -114,7 +112,6 @@ def write_aligned_pair(aligned: AlignedPair) -> pb.AlignedTexts:
 
 
 def write_detected(detected: DetectedLanguage) -> pb.DetectedLanguage:
-    """The language of a text."""
     return pb.DetectedLanguage(
         language=detected.language or "",
         confidence=detected.confidence,
@@ -133,7 +130,6 @@ def _write_timings(timings: Timings) -> pb.Timings:
 
 
 def write_glossary(glossary: Glossary) -> pb.Glossary:
-    """The description of a glossary."""
     return pb.Glossary(name=glossary.name, languages=glossary.languages, entries=len(glossary.entries))
 
 

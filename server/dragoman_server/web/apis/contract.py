@@ -32,21 +32,18 @@ API = Api(name="v1", describe=describe_error)
 
 
 async def translate(exchange: Exchange) -> Response:
-    """POST /v1/translate."""
     async with exchange.open_call("Translate") as call:
         message = await _read(exchange, pb.TranslateRequest())
         return _written(await exchange.core.translate(message, call))
 
 
 async def align(exchange: Exchange) -> Response:
-    """POST /v1/align."""
     async with exchange.open_call("AlignTexts") as call:
         message = await _read(exchange, pb.AlignTextsRequest())
         return _written(await exchange.core.align_texts(message, call))
 
 
 async def detect(exchange: Exchange) -> Response:
-    """POST /v1/detect."""
     async with exchange.open_call("DetectLanguage") as call:
         message = await _read(exchange, pb.DetectLanguageRequest())
         return _written(await exchange.core.detect_language(message, call))
@@ -71,7 +68,6 @@ async def get_model(exchange: Exchange) -> Response:
 
 
 async def list_glossaries(exchange: Exchange) -> Response:
-    """GET /v1/glossaries."""
     async with exchange.open_call("ListGlossaries"):
         return _written(exchange.core.list_glossaries(pb.ListGlossariesRequest()))
 

@@ -77,7 +77,6 @@ API = Api(name="deepl", status=_status, error_field="message", takes_token_in_bo
 
 
 async def translate(exchange: Exchange) -> Response:
-    """POST /v2/translate."""
     fields = await exchange.fields()
     async with exchange.open_call("Translate", token=fields.string("auth_key")) as call:
         texts = _texts_of(fields)
@@ -161,13 +160,11 @@ class _Dictionary:
 
 
 async def glossaries(exchange: Exchange) -> Response:
-    """GET /v2/glossaries."""
     async with exchange.open_call("ListGlossaries"):
         return JSONResponse({"glossaries": [each.described() for each in _dictionaries(exchange)]})
 
 
 async def glossary(exchange: Exchange) -> Response:
-    """GET /v2/glossaries/ID."""
     async with exchange.open_call("ListGlossaries"):
         return JSONResponse(_dictionary(exchange).described())
 

@@ -35,7 +35,6 @@ OPEN_API = Api(name="libretranslate", status=_status, is_open=True)
 
 
 async def translate(exchange: Exchange) -> Response:
-    """POST /translate."""
     fields = await exchange.fields()
     async with exchange.open_call("Translate", token=token_of(fields)) as call:
         texts = fields.strings("q")
@@ -67,7 +66,6 @@ async def detect(exchange: Exchange) -> Response:
 
 
 def health(is_ready: Callable[[], bool]) -> Handle:
-    """GET /health."""
 
     async def handle(exchange: Exchange) -> Response:
         return JSONResponse({"status": "ok"}) if is_ready() else JSONResponse({"status": "error"}, 503)
@@ -76,7 +74,6 @@ def health(is_ready: Callable[[], bool]) -> Handle:
 
 
 async def languages(exchange: Exchange) -> Response:
-    """GET /languages."""
     pairs = targets_by_source(exchange.core)
     codes = all_languages(exchange.core.models)
     return JSONResponse(
@@ -85,7 +82,6 @@ async def languages(exchange: Exchange) -> Response:
 
 
 async def settings(exchange: Exchange) -> Response:
-    """GET /frontend/settings."""
     core = exchange.core
     pairs = targets_by_source(core)
     source = next(iter(pairs), "")

@@ -90,7 +90,6 @@ _WRITTEN = Path(__file__).with_name("openapi.json")
 
 
 async def openapi(exchange: Exchange) -> Response:
-    """GET /openapi.json, and LibreTranslate's /spec."""
     return JSONResponse(_description())
 
 
