@@ -97,9 +97,8 @@ def read_authorities(path: Path) -> bytes:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=content.decode("ascii"))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ServerFileError(
-            f"{path} can't be read as certificates of authorities, in PEM: {reason}"
-        ) from error
+        kind = "certificates of authorities, in PEM"
+        raise ServerFileError(f"{path} can't be read as {kind}: {reason}") from error
     return content
 
 

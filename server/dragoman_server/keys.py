@@ -123,9 +123,8 @@ def revoke(name: str, beginning: str, path: Path) -> None:
             num_revoked += is_revoked
             kept += [] if is_revoked else [line]
         if not num_revoked:
-            raise click.ClickException(
-                f"{path} has no such token of {name!r}; `dragoman keys list` shows all"
-            )
+            lack = f"{path} has no such token of {name!r}"
+            raise click.ClickException(f"{lack}; `dragoman keys list` shows all")
         return "".join(kept)
 
     _rewrite(path, without, read_tokens, exists=True)

@@ -191,8 +191,7 @@ class Server:
     @property
     def _page(self) -> str:
         """The page's address, for a browser on this machine."""
-        host = self._config.http_host or self._config.host
-        host = host.strip("[]")
+        host = (self._config.http_host or self._config.host).strip("[]")
         host = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
         scheme = "http" if self._config.tls_certificate is None else "https"
         return f"{scheme}://{host}:{self.http_port}/"
@@ -274,9 +273,8 @@ class Server:
             try:
                 http, thread = start_http_server(config.metrics_port, metrics_host, self._registry)
             except OSError as error:
-                raise PortError(
-                    _describe(metrics_host, config.metrics_port, error, option="--metrics-port")
-                ) from error
+                why = _describe(metrics_host, config.metrics_port, error, option="--metrics-port")
+                raise PortError(why) from error
 
             def close() -> None:
                 http.shutdown()
@@ -320,9 +318,8 @@ class Server:
             return self._grpc.add_secure_port(address, credentials)
         except RuntimeError as error:
             if why is None and credentials is not None:
-                raise ServerFileError(
-                    f"grpc can't use {self._config.tls_certificate} with its key; RSA, P-256 and P-384 it can"
-                ) from error
+                pair = f"{self._config.tls_certificate} with its key"
+                raise ServerFileError(f"grpc can't use {pair}; RSA, P-256 and P-384 it can") from error
             raise PortError(_describe(host, port, why or error, option="--port")) from error
 
     def _read_certificate(self) -> Certificate | None:
@@ -403,10 +400,8 @@ async def serve(config: ServerConfig, log: Log | None = None) -> bool:
             await starting
         return True
     await starting
-    watching, reloading = (
-        asyncio.create_task(server.watch()),
-        asyncio.create_task(_reload_at(hang_up, server)),
-    )
+    watching = asyncio.create_task(server.watch())
+    reloading = asyncio.create_task(_reload_at(hang_up, server))
     await asyncio.wait({stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
     ended = watching.exception() if watching.done() else None
     watching.cancel()

@@ -80,11 +80,8 @@ def _distance(wanted: str, available: str) -> Distance | None:
     if wanted == available:
         return Distance(0, 0)
     requested, offered = _parse(wanted), _parse(available)
-    if (
-        requested is None
-        or offered is None
-        or (requested.language, requested.script) != (offered.language, offered.script)
-    ):
+    if requested is None or offered is None or requested[:2] != offered[:2]:
+        # Another language, or another script of it.
         return None
     if offered.variants != requested.variants[: len(offered.variants)]:
         return None

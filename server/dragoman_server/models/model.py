@@ -56,7 +56,6 @@ class ServedModel(ABC):
     """Beam size of a request that sets none."""
     calls: Occupancy
     """Those that have chosen it, a stream for as long as it lasts."""
-
     description: str = ""
     """What it is good for, by its card."""
 
@@ -142,7 +141,7 @@ class Model(ServedModel):
     max_sentences: Mapping[Priority, int]
     """Most sentences of a request that the engine's queue can ever hold."""
     turns: Mapping[Priority, FairLock] = field(
-        default_factory=lambda: {priority: FairLock() for priority in Priority}
+        default_factory=lambda: {each: FairLock() for each in Priority}
     )
     """Held by the stream's item that waits for room in the queue: the next in turn is the next to get in,
     however many sentences it has and however few those behind it."""

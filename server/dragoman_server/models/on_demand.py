@@ -325,11 +325,8 @@ class ModelsOnDemand:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        movable = {
-            model: residency
-            for model, residency in self._residencies.items()
-            if model not in self._pinned and not (model in self._wanted and self._takes(model))
-        }
+        fixed = {*self._pinned, *filter(self._takes, self._wanted)}
+        movable = {model: stay for model, stay in self._residencies.items() if model not in fixed}
         now = time.monotonic()
         for _ in range(num_models):
             leaving = choose_leaving(movable, now)

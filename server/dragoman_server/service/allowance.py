@@ -241,11 +241,8 @@ class Allowance:
 def _check_size(num_characters: int, maximum: int, limit: str, field: str) -> None:
     """Raises InvalidRequestError for more than there ever is room for."""
     if num_characters > maximum:
-        name = limit.replace("_", "-")
-        description = (
-            f"has {num_characters} characters, and this caller's limit is {name}={maximum}; send less at once"
-        )
-        raise refusal(field, description)
+        bound = f"this caller's limit is {limit.replace('_', '-')}={maximum}"
+        raise refusal(field, f"has {num_characters} characters, and {bound}; send less at once")
 
 
 FORGETS_FROM = 1000
@@ -286,8 +283,6 @@ class Allowances:
 
     def _forget_unused(self) -> None:
         """Those of callers of whom nothing counts. Names of certificates come and go without end."""
-        self._by_name = {
-            name: allowance for name, allowance in self._by_name.items() if not allowance.is_unused
-        }
+        self._by_name = {name: it for name, it in self._by_name.items() if not it.is_unused}
         # Where many are in use it is not tried again at each new one.
         self._most_known = max(FORGETS_FROM, 2 * len(self._by_name))

@@ -148,14 +148,14 @@ class Call:
         """Lets so many of the caller's characters through; with `waits` its work begins when the caller may.
 
         What the server refuses or fails at does not count, but for what is done by then, as the function that
-        it gives is told; what is cancelled, or too late, does. Raises
-        CallerLimitError, and InvalidRequestError for a `field` that has more than the caller ever may.
+        it gives is told; what is cancelled, or too late, does. Raises CallerLimitError, or for a `field` that
+        has more than the caller ever may InvalidRequestError.
         """
         allowance = self.allowance
-        if waits:
-            taken = await allowance.take_in_turn(number, field, self._gate.draining)
-        else:
-            taken = allowance.take(number, field)
+        draining = self._gate.draining
+        taken = (
+            await allowance.take_in_turn(number, field, draining) if waits else allowance.take(number, field)
+        )
         num_done, num_used = 0, number
 
         def note_done(some: int) -> None:
@@ -267,13 +267,8 @@ async def open_call(
         raise
     finally:
         milliseconds = round((time.perf_counter() - started) * 1000, 3)
-        fields = {
-            "method": incoming.method,
-            "outcome": code.name,
-            "milliseconds": milliseconds,
-            **incoming.fields,
-        }
-        fields |= call.fields | refusal
+        fields: dict[str, object] = {"method": incoming.method, "outcome": code.name}
+        fields |= {"milliseconds": milliseconds, **incoming.fields, **call.fields, **refusal}
         if call.trace is not None:
             call.trace.end(code, fields)
             fields |= call.trace.ids

@@ -75,7 +75,6 @@ class ServiceCore:
         pivot: str | None = None,
         tracing: "Tracing | None" = None,
     ) -> None:
-        """`pivot`: a language that texts go through where no model is for theirs; None for none."""
         self._tracing = tracing
         self._gate = gate
         self.callers = callers
@@ -88,17 +87,12 @@ class ServiceCore:
         self._aligners = aligners
         self._linking = linking
         self._detector = detector
-        self._pivot = pivot
-        self._repository = Repository([], {})
-        self.documents = FairThreads(
-            _DOCUMENT_THREADS, "dragoman-document", max_waiting=MAX_WAITING_DOCUMENTS
-        )
-        """Threads that read and write documents, which hold up nothing else."""
-
-    @property
-    def pivot(self) -> str | None:
+        self.pivot = pivot
         """The language that texts go through where no model is for theirs; None for none."""
-        return self._pivot
+        self._repository = Repository([], {})
+        waiting = MAX_WAITING_DOCUMENTS
+        self.documents = FairThreads(_DOCUMENT_THREADS, "dragoman-document", max_waiting=waiting)
+        """Threads that read and write documents, which hold up nothing else."""
 
     @property
     def models(self) -> list[ServedModel]:
@@ -150,9 +144,8 @@ class ServiceCore:
 
         def write(translated: list[TranslatedText]) -> pb.TranslateResponse:
             call.count(model, priority, translated)
-            return pb.TranslateResponse(
-                translations=map(write_translation, translated), model=write_reference(model)
-            )
+            translations = map(write_translation, translated)
+            return pb.TranslateResponse(translations=translations, model=write_reference(model))
 
         with model.calls.inside(), call.request(model, priority) as stages:
             async with model.use() as loaded:
@@ -182,7 +175,6 @@ class ServiceCore:
         reader = self._reader()
         aligner = reader.choose_aligner(message)
         call.model = aligner.key
-
         response = pb.AlignTextsResponse(aligner=aligner.name)
 
         def write(aligned: AlignedPair) -> None:
@@ -235,13 +227,9 @@ class ServiceCore:
         return pb.DetectLanguageResponse(texts=map(write_detected, found))
 
     def list_models(self, message: pb.ListModelsRequest) -> pb.ListModelsResponse:
-        return pb.ListModelsResponse(
-            models=[
-                write_model(model)
-                for model in self._repository.models
-                if model.distance(message.source_language, message.target_language) is not None
-            ]
-        )
+        wanted = (message.source_language, message.target_language)
+        models = [write_model(model) for model in self.models if model.distance(*wanted) is not None]
+        return pb.ListModelsResponse(models=models)
 
     def get_model(self, message: pb.GetModelRequest, call: Call) -> pb.GetModelResponse:
         model = self._reader().find_model(message)
@@ -254,11 +242,10 @@ class ServiceCore:
     async def _answer_item(
         self, item: pb.TranslateStreamItem, steps: list[tuple[ServedModel, TranslationOptions]], call: Call
     ) -> pb.TranslateStreamResponse:
-        """An item goes through one model or two.
+        """An item goes through one model or two; its error is in the response.
 
-        It waits for room in the queue, and for its caller's next minute, where a call is refused.
-
-        The stream's window bounds how many wait. To refuse an item would make its caller send it again.
+        It waits for room in the queue, and for its caller's next minute, where a call is refused. The window
+        bounds how many wait. To refuse an item would make its caller send it again.
         """
         path = [write_reference(model) for model, _ in steps] if len(steps) > 1 else []
         if not item.text and not item.protected_ranges:
@@ -300,17 +287,14 @@ class ServiceCore:
     ) -> pb.TranslateStreamResponse:
         def write(translated: list[TranslatedText]) -> pb.TranslateStreamResponse:
             call.count(model, options.priority, translated)
-            translation = write_translation(translated[0])
-            return pb.TranslateStreamResponse(
-                id=item.id, translation=translation, model=write_reference(model)
-            )
+            translation, reference = write_translation(translated[0]), write_reference(model)
+            return pb.TranslateStreamResponse(id=item.id, translation=translation, model=reference)
 
         with call.request(model, options.priority) as stages:
             async with model.use() as loaded:
                 request = self._reader().read_item(item, loaded, options)
-                return await self._translator.translate(
-                    request, write, wanted=call.wanted, waits=True, stages=stages
-                )
+                translate = self._translator.translate
+                return await translate(request, write, wanted=call.wanted, waits=True, stages=stages)
 
     def _legs(self, message: Settings) -> list[Settings]:
         """The request to each model: itself, or two over a language between.
@@ -318,17 +302,15 @@ class ServiceCore:
         That is where two models are named, or none is and only two together have the languages.
         """
         source, target = message.source_language, message.target_language
-        pivot = message.pivot_language if message.HasField("pivot_language") else self._pivot or ""
+        pivot = message.pivot_language if message.HasField("pivot_language") else self.pivot or ""
         first, _, second = message.model.partition(" ")
 
         def has_model(source: str, target: str) -> bool:
             return any(model.distance(source, target) is not None for model in self.models)
 
         if second:
-            between = (
-                self._repository.by_name(first).manifest.targets,
-                self._repository.by_name(second).manifest.sources,
-            )
+            before, after = map(self._repository.by_name, (first, second))
+            between = (before.manifest.targets, after.manifest.sources)
             pivot = next((languages[0] for languages in between if len(languages) == 1), pivot)
         elif (
             first
@@ -347,8 +329,8 @@ class ServiceCore:
             return {language for model in models for language in model.manifest.sources}
 
         sources = direct(target)
-        if target and self._pivot is not None and self._pivot in sources:
-            sources |= direct(self._pivot)
+        if target and self.pivot is not None and self.pivot in sources:
+            sources |= direct(self.pivot)
         return {source for source in sources if not target or distance(source, target) is None}
 
     def _reader(self) -> RequestReader:

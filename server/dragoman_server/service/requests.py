@@ -5,6 +5,7 @@ Owns the limits of what a caller may ask for and the names of the fields in viol
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from dragoman_bundle import Bundle
@@ -82,10 +83,9 @@ class RequestReader:
         itself.
         """
         requested = {"source_language": message.source_language, "target_language": message.target_language}
+        missing = [field for field, value in requested.items() if not value.strip()]
         if not message.model:
-            raise_if_any(
-                [Violation(field, "is required") for field, value in requested.items() if not value.strip()]
-            )
+            raise_if_any([Violation(field, "is required") for field in missing])
             return self._repository.by_languages(message.source_language, message.target_language)
         model = self._repository.by_name(message.model)
         translated = dict(zip(requested, (model.manifest.sources, model.manifest.targets), strict=True))
@@ -95,11 +95,8 @@ class RequestReader:
             if value.strip() and all(distance(value, has) is None for has in translated[field])
         ]
         if model.manifest.languages:
-            violations += [
-                Violation(field, f"is required: model {model.key} is of many languages")
-                for field, value in requested.items()
-                if not value.strip()
-            ]
+            why = f"is required: model {model.key} is of many languages"
+            violations += [Violation(field, why) for field in missing]
         if not violations and model.distance(*requested.values()) is None:
             violations = [Violation("target_language", "is the language that texts are in")]
         raise_if_any(violations)
@@ -193,11 +190,8 @@ class RequestReader:
         if len(texts) > self._limits.max_texts:
             description = f"holds {len(texts)} texts, and a call takes {self._limits.max_texts}; "
             return [Violation("texts", description + "send several calls, or use TranslateStream")]
-        return [
-            violation
-            for index, text in enumerate(texts)
-            for violation in self._check_text(f"texts[{index}]", text)
-        ]
+        found = (self._check_text(f"texts[{index}]", text) for index, text in enumerate(texts))
+        return list(chain.from_iterable(found))
 
     def _check_text(self, field: str, text: str) -> list[Violation]:
         limit = self._limits.max_text_characters
@@ -225,17 +219,14 @@ class RequestReader:
     ) -> TranslationOptions:
         """Raises InvalidRequestError with `violations` and those of the options."""
         options = message.options
-        decoding = model.bundle.manifest.decoding
-
         beam_size = options.beam_size if options.HasField("beam_size") else model.default_beam_size
         violations += _unless_within("options.beam_size", beam_size, self._limits.max_beam_size)
         num_hypotheses = options.num_hypotheses if options.HasField("num_hypotheses") else 1
         if not 1 <= num_hypotheses <= max(1, beam_size):
             description = f"is {num_hypotheses}; it must be from 1 to the beam size, {beam_size}"
             violations.append(Violation("options.num_hypotheses", description))
-        length_penalty = (
-            options.length_penalty if options.HasField("length_penalty") else decoding.length_penalty
-        )
+        is_given = options.HasField("length_penalty")
+        length_penalty = options.length_penalty if is_given else model.bundle.manifest.decoding.length_penalty
         if not (math.isfinite(length_penalty) and 0 <= length_penalty <= MAX_LENGTH_PENALTY):
             description = f"is {length_penalty}; it must be from 0 to {MAX_LENGTH_PENALTY:g}"
             violations.append(Violation("options.length_penalty", description))
@@ -259,12 +250,9 @@ class RequestReader:
             description = f"is set, and {model.key} was not trained for it; leave it out"
             violations.append(Violation("options.formality", description))
         manifest = model.bundle.manifest
+        languages = (manifest.source_language, manifest.target_language)
         protection = read_protection(
-            message.protection,
-            (manifest.source_language, manifest.target_language),
-            self._glossaries,
-            self._limits,
-            violations,
+            message.protection, languages, self._glossaries, self._limits, violations
         )
         raise_if_any(violations)
         return TranslationOptions(
@@ -305,10 +293,8 @@ def _read_target_prefix(
 ) -> tuple[int, ...]:
     """`limit` is the most that `max_output_tokens` can be."""
     field = "options.target_prefix"
-    if len(text) > MAX_TARGET_PREFIX_CHARACTERS:
-        description = (
-            f"has {len(text)} characters, and a prefix takes {MAX_TARGET_PREFIX_CHARACTERS}; shorten it"
-        )
+    if len(text) > (maximum := MAX_TARGET_PREFIX_CHARACTERS):
+        description = f"has {len(text)} characters, and a prefix takes {maximum}; shorten it"
         violations.append(Violation(field, description))
         return ()
     tokens = tuple(bundle.target_tokenizer.encode_ids([clean(text).text])[0])

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal
 
 from dragoman_server.engine import Priority, QueueFullError, Sentence, SentenceResult
@@ -180,10 +181,8 @@ class Stages:
         """Sentences are searched, after such a wait for room in the queue: the slowest's stages."""
         now = time.monotonic()
         if results:
-            slowest = max(
-                results,
-                key=lambda result: result.queue_seconds + result.encode_seconds + result.decode_seconds,
-            )
+            seconds = attrgetter("queue_seconds", "encode_seconds", "decode_seconds")
+            slowest = max(results, key=lambda result: sum(seconds(result)))
             # Taken by an engine's clock, which is that of this process or of another on the same machine.
             self._add("queue", min(self._since + waited_seconds + slowest.queue_seconds, now))
             self._add("encode", min(self._since + slowest.encode_seconds, now))

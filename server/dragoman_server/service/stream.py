@@ -123,7 +123,11 @@ async def read_config(
     Raises InvalidRequestError where it is none, NotServingError where `draining` is set before it comes, and
     IdleStreamError where it does not come in time.
     """
-    reading = asyncio.create_task(_read_first(messages))
+
+    async def read_first() -> pb.TranslateStreamRequest | None:
+        return await anext(messages, None)
+
+    reading = asyncio.create_task(read_first())
     watching = asyncio.create_task(draining.wait())
     try:
         done, _ = await asyncio.wait(
@@ -156,8 +160,7 @@ def _items_of(message: pb.TranslateStreamRequest) -> Sequence[pb.TranslateStream
             items = message.items.items
             if len(items) > MAX_MESSAGE_ITEMS:
                 limit = f"a message takes {MAX_MESSAGE_ITEMS}; send several messages"
-                description = f"holds {len(items)} items, and {limit}"
-                raise refusal("items", description)
+                raise refusal("items", f"holds {len(items)} items, and {limit}")
             _check_ids(items, "items.items[{}]")
             return items
         case _:
@@ -191,12 +194,6 @@ def _joined(responses: Sequence[pb.TranslateStreamResponse]) -> pb.TranslateStre
     if len(responses) == 1:
         return responses[0]
     return pb.TranslateStreamResponse(results=pb.TranslateStreamResults(results=responses))
-
-
-async def _read_first(
-    messages: AsyncIterator[pb.TranslateStreamRequest],
-) -> pb.TranslateStreamRequest | None:
-    return await anext(messages, None)
 
 
 async def _cancel_when(event: asyncio.Event, task: asyncio.Task[Any]) -> None:

@@ -125,21 +125,15 @@ class Translator:
             # What follows from answers is not refused any more: it waits for room, which there can be.
             portion = len(sentences) if is_first else request.model.max_sentences[priority]
             for start in range(0, len(sentences), max(portion, 1)):
+                some_sentences, may_wait = sentences[start : start + portion], waits or not is_first
                 seconds, some = await search(
-                    executor,
-                    request.model,
-                    priority,
-                    sentences[start : start + portion],
-                    waits=waits or not is_first,
-                    caller=caller,
+                    executor, request.model, priority, some_sentences, waits=may_wait, caller=caller
                 )
                 waited_seconds += seconds
                 futures += some
                 stages.end_search(seconds, [future.result() for future in some])
-            documents, written = await _run(
-                executor,
-                functools.partial(_go_on, documents, futures, waited_seconds, write),
-            )
+            go_on = functools.partial(_go_on, documents, futures, waited_seconds, write)
+            documents, written = await _run(executor, go_on)
             stages.end_text()
             if written:
                 request.model.metrics.on_text_work(stages.seconds("text"), request.options.priority)
@@ -191,10 +185,8 @@ class Translator:
 
 
 def _threads(of: str) -> dict[Priority, FairThreads]:
-    return {
-        priority: FairThreads(_THREADS_PER_PRIORITY, f"dragoman-{priority.name.lower()}-{of}")
-        for priority in Priority
-    }
+    names = {priority: f"dragoman-{priority.name.lower()}-{of}" for priority in Priority}
+    return {priority: FairThreads(_THREADS_PER_PRIORITY, name) for priority, name in names.items()}
 
 
 def _room_check(model: Model, texts: Sequence[str], priority: Priority, caller: str) -> Callable[[], None]:
@@ -283,9 +275,8 @@ def _check_number(request: TranslationRequest, num_sentences: int, priority: Pri
     limit = request.model.max_sentences[priority]
     if num_sentences > limit:
         long = "" if priority is request.options.priority else ", so long that they are decoded as bulk"
-        description = (
-            f"has at least {num_sentences} sentences{long}, and the queue takes {limit}; send fewer at a time"
-        )
+        takes = f"the queue takes {limit}; send fewer at a time"
+        description = f"has at least {num_sentences} sentences{long}, and {takes}"
         field = request.text_fields[0] if len(request.texts) == 1 else "texts"
         raise refusal(field, description)
 
@@ -298,9 +289,8 @@ def _go_on(
 ) -> tuple[list[Document], list[T]]:
     """The documents with these results, and what is written of them once they have no more sentences."""
     remaining = iter(futures)
-    advanced = [
-        advance(document, [next(remaining).result() for _ in document.sentences]) for document in documents
-    ]
+    results = ([next(remaining).result() for _ in document.sentences] for document in documents)
+    advanced = list(map(advance, documents, results))
     if any(document.sentences for document in advanced):
         return advanced, []
     return advanced, [write([complete(document, waited_seconds=waited_seconds) for document in advanced])]
