@@ -11,7 +11,7 @@ import grpc
 import grpc.aio
 
 from dragoman import calls, errors
-from dragoman.base_client import BaseClient, Call, Request, Response
+from dragoman.base_client import BaseClient, Call, Method, Request, Response
 from dragoman.connection.channel import within_clock
 from dragoman.settings import Options, Settings
 from dragoman.stream import Stream
@@ -54,12 +54,7 @@ class AsyncClient(BaseClient):
     def _stream_channel(self) -> grpc.Channel:
         return self._route.open_channel()
 
-    def _start(
-        self,
-        method: "grpc.UnaryUnaryMultiCallable[Request, Response]",
-        request: Request,
-        seconds: float | None,
-    ) -> Call:
+    def _start(self, method: "Method[Request, Response]", request: Request, seconds: float | None) -> Call:
         return cast(Call, method(request, timeout=seconds, metadata=self._metadata))
 
     async def _answer(self, call: "_AsyncCall") -> Any:
@@ -72,9 +67,8 @@ class AsyncClient(BaseClient):
             if task is None or task.cancelling():
                 raise
             # gRPC says so of its own calls, too: nobody has cancelled the caller.
-            raise errors.CallCancelledError(
-                "the client was closed before the call was answered", status="CANCELLED"
-            ) from None
+            message = "the client was closed before the call was answered"
+            raise errors.CallCancelledError(message, status="CANCELLED") from None
 
     async def _sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -6,7 +6,7 @@ are written once, in `dragoman.calls`.
 
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import grpc
 
@@ -20,6 +20,8 @@ Metadata = tuple[tuple[str, str], ...] | None
 """The metadata of a call."""
 Request = TypeVar("Request")
 Response = TypeVar("Response")
+Method: TypeAlias = "grpc.UnaryUnaryMultiCallable[Request, Response]"
+"""A call with one answer, of gRPC's own."""
 
 
 class Call(Protocol):
@@ -79,12 +81,7 @@ class BaseClient:
         """The service over that channel. Raises ClientClosedError."""
         raise NotImplementedError
 
-    def _start(
-        self,
-        method: "grpc.UnaryUnaryMultiCallable[Request, Response]",
-        request: Request,
-        seconds: float | None,
-    ) -> Call:
+    def _start(self, method: "Method[Request, Response]", request: Request, seconds: float | None) -> Call:
         """Begins a call with one answer, which may take so long."""
         raise NotImplementedError
 
@@ -97,10 +94,7 @@ class BaseClient:
         raise NotImplementedError
 
     async def _ask(
-        self,
-        method: "grpc.UnaryUnaryMultiCallable[Request, Response]",
-        request: Request,
-        seconds: float | None,
+        self, method: "Method[Request, Response]", request: Request, seconds: float | None
     ) -> Response:
         """The response of one call, which may take so long. Raises DragomanError."""
         call = self._start(method, request, seconds)

@@ -102,18 +102,14 @@ async def _translate_detected(
 async def _translate(
     self: BaseClient, texts: list[str], settings: Settings, deadline: Deadline
 ) -> list[Translation]:
-    portions = Portions(
-        texts,
-        settings,
-        patience_seconds=self._patience_seconds,
-        num_elsewhere=self._route.num_elsewhere,
-    )
+    seconds, num_elsewhere = self._patience_seconds, self._route.num_elsewhere
+    portions = Portions(texts, settings, patience_seconds=seconds, num_elsewhere=num_elsewhere)
     calls: deque[tuple[Portion, Call]] = deque()
     try:
         while True:
             while (portion := portions.next()) is not None:
-                seconds = deadline.remaining_seconds()
-                calls.append((portion, self._start(self._stub.Translate, portion.request, seconds)))
+                remaining = deadline.remaining_seconds()
+                calls.append((portion, self._start(self._stub.Translate, portion.request, remaining)))
             if not calls:
                 return portions.translations()
             portion, call = calls[0]

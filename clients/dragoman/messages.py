@@ -40,10 +40,7 @@ _WARNING_KINDS = {
     getattr(pb, f"WARNING_KIND_{kind.name}"): kind for kind in WarningKind if kind is not WarningKind.UNKNOWN
 }
 _LENGTH_POLICY_NAMES = {getattr(pb, f"LENGTH_POLICY_{name.upper()}"): name for name in get_args(LengthPolicy)}
-_FINISH_REASONS = {
-    pb.FINISH_REASON_STOP: FinishReason.STOP,
-    pb.FINISH_REASON_LENGTH: FinishReason.LENGTH,
-}
+_FINISH_REASONS = {pb.FINISH_REASON_STOP: FinishReason.STOP, pb.FINISH_REASON_LENGTH: FinishReason.LENGTH}
 
 
 def translate_request(texts: list[str], settings: Settings) -> pb.TranslateRequest:
@@ -194,18 +191,13 @@ def translation(
             _plain(TranslationWarning, warning, kind=_WARNING_KINDS.get(warning.kind, WarningKind.UNKNOWN))
             for warning in message.warnings
         ),
-        sentence_confidences=tuple(
-            _plain(SentenceConfidence, confidence) for confidence in message.sentence_confidences
-        ),
+        sentence_confidences=tuple(_plain(SentenceConfidence, each) for each in message.sentence_confidences),
     )
 
 
 def _timings(message: pb.Timings) -> Timings:
-    return Timings(
-        queue_seconds=_seconds(message.queue),
-        encode_seconds=_seconds(message.encode),
-        decode_seconds=_seconds(message.decode),
-    )
+    queue, encode, decode = map(_seconds, (message.queue, message.encode, message.decode))
+    return Timings(queue_seconds=queue, encode_seconds=encode, decode_seconds=decode)
 
 
 def _seconds(duration: Duration) -> float:

@@ -6,13 +6,13 @@ Knows no threads and no event loop.
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dragoman import errors, messages
 from dragoman.connection.channel import RetryBudget
 from dragoman.model import ModelReference
 from dragoman.settings import MAX_DETECTION_CHARACTERS, Settings, invalid
-from dragoman.translation import DetectedLanguage, Timings, Translation
+from dragoman.translation import DetectedLanguage, Translation
 from dragoman.v1 import translation_pb2 as pb
 
 MAX_REQUEST_TEXTS = 256
@@ -40,12 +40,7 @@ class Portions:
     """Cuts the texts of a call into requests, and keeps the translations until all are there."""
 
     def __init__(
-        self,
-        texts: list[str],
-        settings: Settings,
-        *,
-        patience_seconds: float,
-        num_elsewhere: int = 0,
+        self, texts: list[str], settings: Settings, *, patience_seconds: float, num_elsewhere: int = 0
     ) -> None:
         """A request that a server has no room for goes on at `num_elsewhere` others."""
         self._num_elsewhere = num_elsewhere
@@ -66,8 +61,7 @@ class Portions:
         taken = self._take(remaining)
         if len(taken) < len(remaining):
             self._waiting.appendleft(remaining[len(taken) :])
-        texts = self._texts[taken.start : taken.stop]
-        request = messages.translate_request(texts, self._settings)
+        request = messages.translate_request(self._texts[taken.start : taken.stop], self._settings)
         portion = Portion(first=taken.start, request=request)
         self._in_flight.append(portion)
         if len(self._in_flight) > 1:
@@ -152,9 +146,7 @@ def _placed(error: errors.DragomanError, first: int) -> errors.DragomanError:
         return f"texts[{int(match[1]) + first}]"
 
     violations = tuple(
-        errors.FieldViolation(
-            field=re.sub(r"^texts\[(\d+)\]$", in_the_call, violation.field), description=violation.description
-        )
+        replace(violation, field=re.sub(r"^texts\[(\d+)\]$", in_the_call, violation.field))
         for violation in error.violations
     )
     message = re.sub(r"\btexts\[(\d+)\](?=: )", in_the_call, str(error))
@@ -199,11 +191,9 @@ class AutoSource:
             language = detected.language
             if language is None and any(map(str.isalpha, text)):
                 foreign = next((each.language for each in detected.candidates if not each.served), "another")
-                raise invalid(
-                    "source",
-                    f"is auto, and texts[{rank}] is in no language of the server; it looks like {foreign}: "
-                    "name its language if it is one of the server's",
-                )
+                which = f"texts[{rank}] is in no language of the server; it looks like {foreign}"
+                advice = "name its language if it is one of the server's"
+                raise invalid("source", f"is auto, and {which}: {advice}")
             if language is None or _primary(language) == _primary(target):
                 self._translations[rank] = _untranslated(text, language or "")
             else:
@@ -225,9 +215,8 @@ class AutoSource:
 def language_of_all(found: DetectedLanguage) -> str:
     """The language of many texts, by that of their beginning. Raises InvalidRequestError for none."""
     if found.language is None:
-        raise invalid(
-            "source", "is auto, and the beginning is in no language of the server: name its language"
-        )
+        which = "the beginning is in no language of the server"
+        raise invalid("source", f"is auto, and {which}: name its language")
     return found.language
 
 
@@ -237,14 +226,5 @@ def _primary(language: str) -> str:
 
 def _untranslated(text: str, language: str) -> Translation:
     """The text itself, which needs no translation; no model has seen it."""
-    return Translation(
-        text=text,
-        hypotheses=(),
-        model=ModelReference(name="", version="", source_language=language, target_language=language),
-        truncated=False,
-        split=False,
-        sentences=0,
-        source_tokens=0,
-        target_tokens=0,
-        timings=Timings(queue_seconds=0.0, encode_seconds=0.0, decode_seconds=0.0),
-    )
+    model = ModelReference(name="", version="", source_language=language, target_language=language)
+    return messages.translation(pb.Translation(text=text), model)

@@ -77,9 +77,8 @@ def check_stream_text(text: object, field: str) -> str:
 def check_pair(pair: tuple[Key, str]) -> tuple[Key, str]:
     """The pair. Raises TypeError for a bare text, of which a short one would pass for a pair."""
     if isinstance(pair, str | bytes):
-        raise TypeError(
-            f"a stream takes pairs (id, text), not texts: write enumerate(texts); got {pair[:20]!r}"
-        )
+        rule = "a stream takes pairs (id, text), not texts: write enumerate(texts)"
+        raise TypeError(f"{rule}; got {pair[:20]!r}")
     return pair
 
 
@@ -225,9 +224,8 @@ class Settings:
         if self.terms is not None:
             if not isinstance(self.terms, Mapping):
                 raise TypeError(f"terms is {type(self.terms).__name__}, not a mapping of words to words")
-            terms = {
-                check_text(word, "terms"): check_text(target, "terms") for word, target in self.terms.items()
-            }
+            pairs = self.terms.items()
+            terms = {check_text(word, "terms"): check_text(target, "terms") for word, target in pairs}
             object.__setattr__(self, "terms", terms)
         for name in ("beam_size", "num_hypotheses", "max_output_tokens"):
             value = getattr(self, name)
@@ -235,14 +233,11 @@ class Settings:
                 check_count(value, name)
         if self.length_penalty is not None:
             check_number(self.length_penalty, "length_penalty")
-        for name, choices in (
-            ("length_policy", LengthPolicy),
-            ("formality", Formality),
-            ("segmentation", Segmentation),
-            ("priority", Priority),
-            ("text_format", TextFormat),
-        ):
-            check_choice(getattr(self, name), choices, name)
+        check_choice(self.length_policy, LengthPolicy, "length_policy")
+        check_choice(self.formality, Formality, "formality")
+        check_choice(self.segmentation, Segmentation, "segmentation")
+        check_choice(self.priority, Priority, "priority")
+        check_choice(self.text_format, TextFormat, "text_format")
 
 
 def _check_list(value: object, name: str) -> list[str]:

@@ -141,6 +141,5 @@ def _result(
         return StreamResult(id=id_, translation=None, error=errors.from_status(message.error))
     model = messages.model_reference(message.model)
     path = tuple(map(messages.model_reference, message.path))
-    return StreamResult(
-        id=id_, translation=messages.translation(message.translation, model, path), error=None
-    )
+    translation = messages.translation(message.translation, model, path)
+    return StreamResult(id=id_, translation=translation, error=None)

@@ -128,10 +128,8 @@ class _Reader:
             self._names.append(event.name)
             self._num_open[event.name] += 1
             key = (self._around[-1], event.name)
-            is_around = event.name in _AROUND
-            self._around.append(
-                key[0] if is_around else self._numbers.setdefault(key, len(self._numbers) + 1)
-            )
+            number = len(self._numbers) + 1
+            self._around.append(key[0] if event.name in _AROUND else self._numbers.setdefault(key, number))
         in_properties = self._num_open["rPr"] > 0
         if in_properties:
             self._opening.append(raw)

@@ -16,8 +16,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Protocol
+from dataclasses import asdict
 
 import click
 from rich.cells import cell_len
@@ -58,33 +57,20 @@ _STYLES = ("bold green", "green", "yellow", "dim")
 _COLUMN = 3
 
 
-class Linked(Protocol):
-    """A translation with its links, such as a hypothesis."""
-
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def alignments(self) -> Sequence[Alignment]: ...
+Links = Sequence[Alignment]
 
 
 def alignment_picture(
-    source: str, hypothesis: Linked, *, width: int, ascii_only: bool, weights: str = ATTENTION
+    source: str, translation: str, links: Links, *, width: int, ascii_only: bool, weights: str = ATTENTION
 ) -> Text:
     """The picture, no wider than `width` cells where the words themselves allow."""
-    links = hypothesis.alignments
     across = word_spans(source, {(link.source_start, link.source_end) for link in links})
-    down = word_spans(hypothesis.text, {(link.target_start, link.target_end) for link in links})
-    margin = max((cell_len(hypothesis.text[start:end]) for start, end in down), default=0) + 2
-    needed = max(
-        (
-            margin + column * _COLUMN + max(cell_len(source[start:end]), 2)
-            for column, (start, end) in enumerate(across)
-        ),
-        default=0,
-    )
-    if needed > width:
-        return _list(source, hypothesis)
+    down = word_spans(translation, {(link.target_start, link.target_end) for link in links})
+    margin = max((cell_len(translation[start:end]) for start, end in down), default=0) + 2
+    widths = (max(cell_len(source[start:end]), 2) for start, end in across)
+    ends = [margin + column * _COLUMN + wide for column, wide in enumerate(widths)]
+    if max(ends, default=0) > width:
+        return _list(source, translation, links)
     picture = Text(no_wrap=True)
     stem = "|" if ascii_only else "│"
     for column, (start, end) in enumerate(across):
@@ -93,7 +79,7 @@ def alignment_picture(
     weight_of = {_link_spans(link): link.weight for link in links}
     cells = _ASCII_CELLS if ascii_only else _CELLS
     for target in down:
-        word = hypothesis.text[target[0] : target[1]]
+        word = translation[target[0] : target[1]]
         picture.append(word, style="bold")
         picture.append(" " * (margin - cell_len(word)))
         for origin in across:
@@ -120,12 +106,12 @@ def word_spans(text: str, linked: Iterable[Span]) -> list[Span]:
     return spans
 
 
-def _list(source: str, hypothesis: Linked) -> Text:
+def _list(source: str, translation: str, links: Links) -> Text:
     lines = Text()
-    for link in sorted(hypothesis.alignments, key=lambda link: (link.target_start, -link.weight)):
+    for link in sorted(links, key=lambda link: (link.target_start, -link.weight)):
         lines.append(source[link.source_start : link.source_end], style="cyan")
         lines.append(" -> ")
-        lines.append(hypothesis.text[link.target_start : link.target_end], style="bold")
+        lines.append(translation[link.target_start : link.target_end], style="bold")
         lines.append(f" ({link.weight:.2f})\n", style="dim")
     lines.rstrip()
     return lines
@@ -144,12 +130,6 @@ def _level(weight: float | None) -> int | None:
 def _legend(cells: tuple[str, ...], weights: str) -> str:
     shades = [f"{cell} {least:.0%}+" for cell, least in zip(cells[:-1], _LEVELS, strict=False)]
     return "  ".join([*shades, f"{cells[-1]} less", weights])
-
-
-@dataclass(frozen=True)
-class _Linked:
-    text: str
-    alignments: tuple[Alignment, ...]
 
 
 @click.command(cls=TextCommand)
@@ -201,7 +181,8 @@ def align_texts(
     console = Console(highlight=False, soft_wrap=True)
     picture = alignment_picture(
         text,
-        _Linked(translation, aligned.alignments),
+        translation,
+        aligned.alignments,
         width=console.width,
         ascii_only=console.options.ascii_only,
         weights=ATTENTION if server_aligner is None else BELIEF,

@@ -15,12 +15,7 @@ from rich.text import Text
 
 from dragoman.cli.align_texts import alignment_picture
 from dragoman.cli.group import TextCommand
-from dragoman.cli.options import (
-    open_client,
-    server_option,
-    settings_options,
-    timeout_option,
-)
+from dragoman.cli.options import open_client, server_option, settings_options, timeout_option
 from dragoman.client import Client
 from dragoman.errors import DragomanError
 from dragoman.jobs.units import Failure, Units, failure_of
@@ -91,8 +86,7 @@ def _read_ranges(
 @click.option("--prefix", "target_prefix", metavar="TEXT", help="What the translation must begin with.")
 @click.option("--alignments", is_flag=True, help="Draw which words come from which, the darker the surer.")
 @click.option(
-    "--json",
-    "as_json",
+    *("--json", "as_json"),
     is_flag=True,
     help="Print a JSON object a line for each text: every hypothesis, score and count.",
 )
@@ -131,11 +125,7 @@ def translate(
     Exit code 3: some lines of standard input failed. Each left an empty line, or with --json an object with
     its "source", a "text" of null, the "status" and a "message".
     """
-    printer = _Printer(
-        as_json=as_json,
-        in_full=settings.alignments or settings.num_hypotheses is not None,
-        alignments=settings.alignments,
-    )
+    printer = _Printer(settings, as_json=as_json)
     if protected_ranges:
         if len(texts) != 1 or texts == ("-",):
             raise click.UsageError(f"--keep-range is of one TEXT, and there are {len(texts)}")
@@ -236,10 +226,10 @@ def _input_units(*, join_lines: bool) -> Iterator[Unit]:
 class _Printer:
     """Shows translations the way the options ask."""
 
-    def __init__(self, *, as_json: bool, in_full: bool, alignments: bool) -> None:
+    def __init__(self, settings: Settings, *, as_json: bool) -> None:
         self._as_json = as_json
-        self._in_full = in_full
-        self._alignments = alignments
+        self._alignments = settings.alignments
+        self._in_full = settings.alignments or settings.num_hypotheses is not None
         self._console = Console(highlight=False, soft_wrap=True)
 
     def show(self, number: int, text: str, translation: Translation) -> None:
@@ -248,13 +238,13 @@ class _Printer:
             click.echo(f"text {number}: a sentence was too long for the model, its end was dropped", err=True)
         if translation.limited:
             click.echo(f"text {number}: the translation ended at the limit of output tokens", err=True)
-        if not self._as_json:
-            for warning in translation.warnings:
-                part = _shortened(text[warning.start : warning.end])
-                click.echo(f"text {number}: {part!r} {_WARNINGS[warning.kind]}", err=True)
         if self._as_json:
             click.echo(json.dumps({"source": text, **asdict(translation)}, ensure_ascii=False))
-        elif self._in_full:
+            return
+        for warning in translation.warnings:
+            part = _shortened(text[warning.start : warning.end])
+            click.echo(f"text {number}: {part!r} {_WARNINGS[warning.kind]}", err=True)
+        if self._in_full:
             self._show_in_full(text, translation)
         else:
             click.echo(translation.text)
@@ -277,12 +267,9 @@ class _Printer:
             score = (f"{rank:>3}  ", ""), (f"{hypothesis.score:8.4f}  ", "dim")
             console.print(Text.assemble(*score, (hypothesis.text, "bold" if rank == 1 else "")))
             if self._alignments:
-                picture = alignment_picture(
-                    text,
-                    hypothesis,
-                    width=console.width - _INDENT,
-                    ascii_only=console.options.ascii_only,
-                )
+                width, ascii_only = console.width - _INDENT, console.options.ascii_only
+                shown, links = hypothesis.text, hypothesis.alignments
+                picture = alignment_picture(text, shown, links, width=width, ascii_only=ascii_only)
                 console.print(Padding(picture, (0, 0, 1, _INDENT), expand=False))
 
 

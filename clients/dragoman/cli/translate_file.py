@@ -31,9 +31,8 @@ class _File(click.Path):
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
         if value == "-":
-            self.fail(
-                "- is no file; `dragoman translate` reads standard input and writes to output.", param, ctx
-            )
+            what = "`dragoman translate` reads standard input and writes to output"
+            self.fail(f"- is no file; {what}.", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -284,9 +283,8 @@ class _ProgressBar:
             # From where the job goes on, so that the time left rests on this run's speed alone.
             self._task = self._progress.add_task("", total=self._size, completed=position)
         rate = (self._lines - self._first) / (time.monotonic() - self._started_at)
-        description = f"{self._lines} {self._noun}  {rate:.0f}/s" + (
-            f"  {self._failed} failed" if self._failed else ""
-        )
+        failed_too = f"  {self._failed} failed" if self._failed else ""
+        description = f"{self._lines} {self._noun}  {rate:.0f}/s{failed_too}"
         self._progress.update(self._task, completed=position, description=description)
 
     def on_save(self, *, lines: int) -> None:

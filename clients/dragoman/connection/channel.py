@@ -138,18 +138,15 @@ def check_roots() -> None:
     path = os.environ.get(ROOTS_VARIABLE)
     if not path:
         return
+    named, otherwise = f"{ROOTS_VARIABLE} names {path!r}, which", "or unset it to trust gRPC's own"
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise InvalidRequestError(
-            f"{ROOTS_VARIABLE} names {path!r}, which can't be read ({error.strerror}); name a PEM file with "
-            "the root certificates to trust, or unset it to trust gRPC's own"
-        ) from error
+        advice = f"name a PEM file with the root certificates to trust, {otherwise}"
+        raise InvalidRequestError(f"{named} can't be read ({error.strerror}); {advice}") from error
     if b"-----BEGIN CERTIFICATE-----" not in content:
-        raise InvalidRequestError(
-            f"{ROOTS_VARIABLE} names {path!r}, which holds no certificate in PEM; name a file with "
-            "those of the roots to trust, or unset it to trust gRPC's own"
-        )
+        advice = f"name a file with those of the roots to trust, {otherwise}"
+        raise InvalidRequestError(f"{named} holds no certificate in PEM; {advice}")
 
 
 def tls_credentials(certificate: ClientCertificate | None) -> grpc.ChannelCredentials:
@@ -168,9 +165,8 @@ def _read(path: str | os.PathLike[str]) -> bytes:
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise InvalidRequestError(
-            f"{path} can't be read: {error.strerror}; certificate is two PEM files, the chain and its key"
-        ) from error
+        rule = "certificate is two PEM files, the chain and its key"
+        raise InvalidRequestError(f"{path} can't be read: {error.strerror}; {rule}") from error
     if b"-----BEGIN " not in content:
         raise InvalidRequestError(f"{path} is no PEM file; certificate is two, the chain and its key")
     return content

@@ -108,9 +108,8 @@ def read_route(
     alike, and for pings. Raises UnavailableError where a name of a list is not known.
     """
     if certificate is not None and credentials is not None:
-        raise InvalidRequestError(
-            "certificate and credentials are both given; have the certificate in the credentials alone"
-        )
+        advice = "have the certificate in the credentials alone"
+        raise InvalidRequestError(f"certificate and credentials are both given; {advice}")
     if isinstance(address, Server):
         return _alone(address, credentials, ping_seconds)
     addresses = _split(address) if isinstance(address, str) else list(address)
@@ -119,9 +118,8 @@ def read_route(
     over_tls = [written.startswith(TLS_SCHEME) for written in addresses]
     if any(over_tls):
         if not all(over_tls):
-            raise InvalidRequestError(
-                f"{', '.join(addresses)}: all must be reached over TLS or none; write grpcs:// before each"
-            )
+            rule = "all must be reached over TLS or none; write grpcs:// before each"
+            raise InvalidRequestError(f"{', '.join(addresses)}: {rule}")
         addresses = [written.removeprefix(TLS_SCHEME).rstrip("/") for written in addresses]
         if credentials is None:
             credentials = tls_credentials(certificate)
@@ -133,12 +131,8 @@ def read_route(
         return _of_list(addresses, credentials, ping_seconds)
     [address] = addresses
     is_balanced = address.startswith("dns:") or (address.startswith(("ipv4:", "ipv6:")) and "," in address)
-    return Route(
-        target=address,
-        credentials=credentials,
-        options=channel_options(address, is_balanced=is_balanced, ping_seconds=ping_seconds),
-        is_balanced=is_balanced,
-    )
+    options = channel_options(address, is_balanced=is_balanced, ping_seconds=ping_seconds)
+    return Route(target=address, credentials=credentials, options=options, is_balanced=is_balanced)
 
 
 def _split(address: str) -> list[str]:
@@ -154,9 +148,8 @@ def _split(address: str) -> list[str]:
 
 def _check(address: str, *, is_alone: bool) -> None:
     if address.startswith(("http://", "https://")):
-        raise InvalidRequestError(
-            f"{address!r} is a URL; write HOST:PORT, such as localhost:50051, or grpcs://HOST:PORT for TLS"
-        )
+        advice = "write HOST:PORT, such as localhost:50051, or grpcs://HOST:PORT for TLS"
+        raise InvalidRequestError(f"{address!r} is a URL; {advice}")
     if address.startswith(GRPC_SCHEMES):
         if is_alone:
             return
@@ -175,15 +168,12 @@ def _of_list(
     """A list, for gRPC: it takes no names, so each is looked up, once."""
     names = list(dict.fromkeys(addresses))
     found = dict.fromkeys(server.target for name in names for server in look_up(name))
-    # One channel has one name: over TLS every certificate must be for it.
-    options = (
-        *channel_options(None, is_balanced=True, ping_seconds=ping_seconds),
-        *_named(names[0], credentials),
-    )
+    options = channel_options(None, is_balanced=True, ping_seconds=ping_seconds)
     return Route(
         target=_joined(list(found)),
         credentials=credentials,
-        options=options,
+        # One channel has one name: over TLS every certificate must be for it.
+        options=(*options, *_named(names[0], credentials)),
         listed=tuple(Server(target=name, name=name) for name in names),
         is_balanced=True,
     )
@@ -222,17 +212,11 @@ def look_up(name: str) -> list[Server]:
             f"nobody knows a machine called {host!r} ({error.strerror}); all names of a list must be known, "
             "dns:///NAME:PORT is looked up again when its servers change"
         ) from error
-    return list(
-        {
-            target: Server(target=target, name=name)
-            for family, *_, socket_address in infos
-            if (target := _target(family, str(socket_address[0]), port))
-        }.values()
+    targets = (
+        f"ipv6:[{address[0]}]:{port}" if family == socket.AF_INET6 else f"ipv4:{address[0]}:{port}"
+        for family, *_, address in infos
     )
-
-
-def _target(family: int, host: str, port: str) -> str:
-    return f"ipv6:[{host}]:{port}" if family == socket.AF_INET6 else f"ipv4:{host}:{port}"
+    return [Server(target=target, name=name) for target in dict.fromkeys(targets)]
 
 
 def _joined(targets: Sequence[str]) -> str:
@@ -298,9 +282,8 @@ def _failure_at(server: Server, credentials: grpc.ChannelCredentials | None) -> 
     """Why one server can't be called; None where it serves, or fails by an error of its own."""
     with read_route(server, credentials).open_channel() as channel:
         try:
-            answer = health_pb2_grpc.HealthStub(channel).Check(
-                health_pb2.HealthCheckRequest(), timeout=MAX_SECONDS
-            )
+            check = health_pb2_grpc.HealthStub(channel).Check
+            answer = check(health_pb2.HealthCheckRequest(), timeout=MAX_SECONDS)
         except grpc.RpcError as error:
             call = cast(grpc.Call, error)
             if call.code() is grpc.StatusCode.DEADLINE_EXCEEDED:

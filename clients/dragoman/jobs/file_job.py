@@ -152,7 +152,6 @@ class FileJob:
                 self._settings = replace(self._settings, source=language)
             units = source.units()
             checkpoint = self._run(source, units, client, observer, overwrite=overwrite, restart=restart)
-        errors = sibling(self._output, ".errors.jsonl") if checkpoint.failed else None
         return Summary(
             lines=checkpoint.lines,
             failed=checkpoint.failed,
@@ -160,7 +159,7 @@ class FileJob:
             limited=checkpoint.limited,
             confidence=checkpoint.confidence / checkpoint.rated if checkpoint.rated else None,
             doubtful=[(int(number), confidence) for confidence, number in checkpoint.doubtful],
-            errors=errors,
+            errors=sibling(self._output, ".errors.jsonl") if checkpoint.failed else None,
         )
 
     def _detect(self, source: Source, client: Client) -> str:
@@ -264,9 +263,8 @@ class FileJob:
             patience_seconds=self._patience_seconds,
             noun=self.noun,
         )
-        results = streams.results(
-            units, client, observer.on_wait, first=checkpoint.lines + 1, model=checkpoint.model
-        )
+        first, model = checkpoint.lines + 1, checkpoint.model
+        results = streams.results(units, client, observer.on_wait, first=first, model=model)
         try:
             for result in results:
                 unit, translation = result.id, result.translation

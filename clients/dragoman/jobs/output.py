@@ -105,10 +105,8 @@ class Output:
 
     def cut(self, checkpoint: Checkpoint) -> None:
         """Drops what was written after a checkpoint. Raises JobError where less than that is there."""
-        for file, size in (
-            (self._partial, checkpoint.output_bytes),
-            (self._errors, checkpoint.errors_bytes),
-        ):
+        sizes = checkpoint.output_bytes, checkpoint.errors_bytes
+        for file, size in zip((self._partial, self._errors), sizes, strict=True):
             if os.fstat(file.fileno()).st_size < size:
                 raise _lost(file.name)
             file.truncate(size)
@@ -155,11 +153,7 @@ class Output:
 
     def _pack(self, container: Container) -> None:
         packed = sibling(self._path, ".compressed")
-        with (
-            naming(packed),
-            self._partial_path.open("rb") as partial,
-            open_own(packed, "wb") as file,
-        ):
+        with naming(packed), self._partial_path.open("rb") as partial, open_own(packed, "wb") as file:
             container.pack(partial, file)
             file.flush()
             os.fsync(file.fileno())

@@ -84,10 +84,8 @@ class Source:
         self.check()
         if isinstance(error, gzip.BadGzipFile) and not number:
             return JobError(f"{self._path} is not compressed by gzip ({error}); name it without .gz")
-        location = f"{self._format.noun.removesuffix('s')} {number}"
-        return JobError(
-            f"{self._path} is damaged after {location}: {error}; begin with a whole one by --restart"
-        )
+        damage = f"damaged after {self._format.noun.removesuffix('s')} {number}: {error}"
+        return JobError(f"{self._path} is {damage}; begin with a whole one by --restart")
 
     def container(self, output: Path) -> Container:
         if self._format.package is not None:

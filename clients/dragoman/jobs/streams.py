@@ -164,10 +164,9 @@ class Streams:
         try:
             while True:
                 while len(threads) < num_started:
-                    threads.append(
-                        threading.Thread(target=work, args=(model,), name="dragoman-job", daemon=True)
-                    )
-                    threads[-1].start()
+                    thread = threading.Thread(target=work, args=(model,), name="dragoman-job", daemon=True)
+                    threads.append(thread)
+                    thread.start()
                 if num_ended == num_started:
                     return
                 item = arrived.get()
