@@ -34,11 +34,9 @@ def read_regular(path: Path, *, max_bytes: int) -> bytes:
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         content = file.read(size + 1) if size <= max_bytes else b""
-        if max(size, len(content)) > max_bytes:
-            reported = max(size, len(content))
-            raise OSError(
-                errno.EFBIG, f"it has {reported} bytes, and at most {max_bytes} are read", str(path)
-            )
+        if (found := max(size, len(content))) > max_bytes:
+            excess = f"it has {found} bytes, and at most {max_bytes} are read"
+            raise OSError(errno.EFBIG, excess, str(path))
     return content
 
 
@@ -71,9 +69,8 @@ def check_size(folder: Path, name: str, entry: FileEntry) -> None:
 def read_file(folder: Path, name: str, entry: FileEntry, *, max_bytes: int) -> bytes:
     """The very bytes that were checked. Raises BundleFileError, also for more of them than `max_bytes`."""
     if entry.size > max_bytes:
-        raise BundleFileError(
-            f"{folder / name} has {entry.size} bytes, and no such file has more than {max_bytes}"
-        )
+        excess = f"{entry.size} bytes, and no such file has more than {max_bytes}"
+        raise BundleFileError(f"{folder / name} has {excess}")
     return _read(folder, name, entry, keeps=True)
 
 
@@ -98,11 +95,9 @@ def _read_checked(file: BufferedReader, path: Path, entry: FileEntry, *, keeps: 
         num_left -= len(portion)
         if keeps:
             portions.append(portion)
-    found = digest.hexdigest()
-    if found != entry.sha256:
-        raise BundleFileError(
-            f"{path} is not the file that was exported: its sha256 is {found}, not {entry.sha256}"
-        )
+    if (found := digest.hexdigest()) != entry.sha256:
+        why = f"its sha256 is {found}, not {entry.sha256}"
+        raise BundleFileError(f"{path} is not the file that was exported: {why}")
     return b"".join(portions)
 
 

@@ -68,9 +68,8 @@ class _Decoder:
             return self._union(arguments, value, where)
         if origin is Literal:
             if value not in arguments:
-                raise CodecError(
-                    f"{where}: is {value!r:.80}, but must be one of {', '.join(map(repr, arguments))}"
-                )
+                known = ", ".join(map(repr, arguments))
+                raise CodecError(f"{where}: is {value!r:.80}, but must be one of {known}")
             return value
         if origin is tuple:
             return self._tuple(arguments, value, where)

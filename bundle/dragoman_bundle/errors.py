@@ -74,10 +74,8 @@ _LANGUAGE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*")
 def check_name(field: str, name: str) -> None:
     """Raises ManifestError where a model can't be called so: names are parts of paths and of requests."""
     if not _NAME.fullmatch(name):
-        raise ManifestError(
-            f"{field} is {name!r:.80}; it takes letters, digits, '.', '_' and '-', "
-            "beginning with a letter or digit"
-        )
+        rule = "it takes letters, digits, '.', '_' and '-', beginning with a letter or digit"
+        raise ManifestError(f"{field} is {name!r:.80}; {rule}")
     check_line(field, name, MAX_NAME_CHARACTERS)
 
 

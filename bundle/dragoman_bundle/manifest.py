@@ -375,16 +375,14 @@ def _check_tensors(field: str, specs: Sequence[TensorSpec], prefix: str) -> None
     names = [spec.name for spec in specs]
     check_number(f"the number of tensors in {field}", len(names), 0, _MAX_TENSORS)
     if len(set(names)) < len(names) or not all(name.startswith(prefix) for name in names):
-        raise ManifestError(
-            f"{field} must have names of its own that begin with {prefix!r}; it has {names!r:.200}"
-        )
+        rule = f"must have names of its own that begin with {prefix!r}"
+        raise ManifestError(f"{field} {rule}; it has {names!r:.200}")
     # Other tensors of graphs, which no manifest lists, have other sizes.
     for spec in specs:
         for size in spec.shape:
             if isinstance(size, str) and size not in _SIZES:
-                raise ManifestError(
-                    f"{spec.name} has a size {size!r:.80}; it is a number or of {', '.join(_SIZES)}"
-                )
+                rule = f"it is a number or of {', '.join(_SIZES)}"
+                raise ManifestError(f"{spec.name} has a size {size!r:.80}; {rule}")
 
 
 def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:

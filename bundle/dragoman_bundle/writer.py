@@ -29,9 +29,8 @@ def staged_bundle(destination: Path, *, overwrite: bool = False) -> Iterator[Pat
         if not (destination / MANIFEST_FILE).is_file():
             raise BundleError(f"{destination} exists and is no bundle; name a folder NAME/VERSION for one")
         if not overwrite:
-            raise BundleError(
-                f"{destination} holds a bundle; choose another version, or replace it with --force"
-            )
+            way_out = "choose another version, or replace it with --force"
+            raise BundleError(f"{destination} holds a bundle; {way_out}")
     destination.parent.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(prefix=f".{destination.name}.", dir=destination.parent))
     try:

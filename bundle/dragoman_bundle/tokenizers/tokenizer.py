@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import sentencepiece
 
@@ -113,8 +113,7 @@ class Tokenizer:
 
     def decode_text(self, ids: Sequence[int]) -> str:
         """Joins tokens to a text: the fast path, without spans."""
-        text: str = self._processor.decode(list(ids))
-        return text
+        return str(self._processor.decode(list(ids)))
 
     def decode(self, ids: Sequence[int]) -> TokenizedText:
         """Joins tokens to a text."""
@@ -123,8 +122,7 @@ class Tokenizer:
 
     def piece(self, id_: int) -> str:
         """The token's surface, with `▁` for a space before it."""
-        piece: str = self._processor.id_to_piece(id_)
-        return piece
+        return str(self._processor.id_to_piece(id_))
 
     def id_of(self, piece: str) -> int | None:
         """The token of a piece, given as `piece` returns it; None where there is none."""
@@ -135,7 +133,5 @@ class Tokenizer:
         """The tokens of each text, as ids or as pieces."""
         if len(texts) < MIN_TEXTS_FOR_THREADS:
             return [self._processor.encode(text, out_type=out_type) for text in texts]
-        tokens: list[list[T]] = self._processor.encode(
-            list(texts), out_type=out_type, num_threads=num_threads
-        )
-        return tokens
+        encode: Any = self._processor.encode
+        return list(encode(list(texts), out_type=out_type, num_threads=num_threads))

@@ -95,9 +95,8 @@ class Linking:
         self._check_room(priority, min(len(request.pairs), self._room(priority)))
         is_long = sum(len(text) for pair in request.pairs for text in pair) > _MAX_INTERACTIVE_CHARACTERS
         threads = self._lines[Priority.BULK if is_long else priority].threads
-        cut = await threads.run(
-            wanted.caller, lambda: cut_pairs(request.pairs, linker, request.max_words, wanted)
-        )
+        cut_all = partial(cut_pairs, request.pairs, linker, request.max_words, wanted)
+        cut = await threads.run(wanted.caller, cut_all)
         stages.end_text()
         if cut.num_source_words > request.max_interactive_words:
             priority = Priority.BULK
@@ -110,12 +109,8 @@ class Linking:
             began = time.monotonic() - came_at
             links = linker.link([part.texts for part in portion])
             ended = time.monotonic() - came_at
-            writer.add(
-                [
-                    LinkedPart(part=part, links=of_part, began=began, ended=ended)
-                    for part, of_part in zip(portion, links, strict=True)
-                ]
-            )
+            linked = zip(portion, links, strict=True)
+            writer.add([LinkedPart(part=it, links=of, began=began, ended=ended) for it, of in linked])
             return began, ended
 
         self._check_number(priority, len(cut.parts))

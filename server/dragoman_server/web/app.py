@@ -13,7 +13,7 @@ from dragoman_server.errors import MethodError, quote
 from dragoman_server.metrics.callers import HttpMetrics
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.web.apis import contract, deepl, libretranslate, page
-from dragoman_server.web.apis.file_calls import FileCalls, KeptFiles
+from dragoman_server.web.apis.file_calls import FileCalls
 from dragoman_server.web.endpoint import Api, Endpoint, Handle
 from dragoman_server.web.exchange import Exchange
 
@@ -37,7 +37,7 @@ def make_app(
     """All routes; `is_ready` says whether calls are taken now."""
 
     def endpoint(handle: Handle, api: Api, name: str, *, has_deadline: bool = True) -> Endpoint:
-        return Endpoint(name, handle, api=api, core=core, metrics=metrics, has_deadline=has_deadline)
+        return Endpoint(name, handle, api, core, metrics, has_deadline)
 
     def route(method: str, path: str, answering: Endpoint, api: Api, name: str) -> Route:
         async def refuse(exchange: Exchange) -> Response:
@@ -69,8 +69,7 @@ def make_app(
         error = f"there is nothing at {quote(path)}; docs/guide/http.md has what there is"
         return JSONResponse({"error": error}, 404)
 
-    lt, v1, v2, files = libretranslate, contract, deepl, KeptFiles(core.limits)
-    file_calls = FileCalls(files)
+    lt, v1, v2, files = libretranslate, contract, deepl, FileCalls(core.limits)
     routes = [
         post("/translate", lt.translate, lt.API, "libretranslate.translate"),
         post("/detect", lt.detect, lt.API, "libretranslate.detect"),
@@ -81,7 +80,7 @@ def make_app(
         # A file may take as long as its caller waits.
         post(
             "/translate_file",
-            file_calls.libretranslate,
+            files.libretranslate,
             lt.API,
             "libretranslate.translate_file",
             has_deadline=False,
@@ -100,7 +99,7 @@ def make_app(
         # As translators' workbenches call the first version of DeepL's API.
         get("/v1/translate", v2.translate, deepl.API, "deepl.translate"),
         post("/v1/translateStream", v1.translate_stream, v1.API, "v1.translateStream", has_deadline=False),
-        post("/v1/translateFile", file_calls.with_progress, v1.API, "v1.translateFile", has_deadline=False),
+        post("/v1/translateFile", files.with_progress, v1.API, "v1.translateFile", has_deadline=False),
         post("/v1/align", v1.align, v1.API, "v1.align"),
         post("/v1/detect", v1.detect, v1.API, "v1.detect"),
         get("/v1/models", v1.list_models, v1.API, "v1.models"),

@@ -54,13 +54,8 @@ class EventStream(Response):
             nonlocal is_begun
             if not is_begun:
                 is_begun = True
-                await send(
-                    {
-                        "type": "http.response.start",
-                        "status": self.status_code,
-                        "headers": self.raw_headers,
-                    }
-                )
+                head = {"status": self.status_code, "headers": self.raw_headers}
+                await send({"type": "http.response.start", **head})
 
         async def write(kind: str, data: str) -> None:
             await begin()
@@ -156,19 +151,14 @@ class Endpoint:
         self,
         route: str,
         handle: Handle,
-        *,
         api: Api,
         core: ServiceCore,
         metrics: HttpMetrics,
-        has_deadline: bool = True,
+        has_deadline: bool,
     ) -> None:
         """`route` names it in the log and in the metrics."""
-        self._has_deadline = has_deadline
-        self._route = route
-        self._handle = handle
-        self._api = api
-        self._core = core
-        self._metrics = metrics
+        self._route, self._handle, self._api = route, handle, api
+        self._core, self._metrics, self._has_deadline = core, metrics, has_deadline
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope, receive, core=self._core, route=self._route, api=self._api.name)
@@ -179,10 +169,8 @@ class Endpoint:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [
-                    *message.get("headers", []),
-                    (ID_HEADER.lower().encode(), exchange.id.encode()),
-                ]
+                named = (ID_HEADER.lower().encode(), exchange.id.encode())
+                message["headers"] = [*message.get("headers", []), named]
                 if exchange.trace_response is not None:
                     message["headers"].append((TRACE_RESPONSE.encode(), exchange.trace_response.encode()))
             await send(message)
@@ -263,11 +251,6 @@ class Endpoint:
         # It never became a call with a line of its own.
         exchange.is_logged = True
         log_if_internal(error)
-        fields = {
-            "method": self._route,
-            "outcome": code_of(error).name,
-            "api": self._api.name,
-            "request_id": exchange.id,
-            **refusal_fields(exchange.peer, message_of(error)),
-        }
-        logger.info("call", extra=fields)
+        fields = {"method": self._route, "outcome": code_of(error).name, "api": self._api.name}
+        refusal = refusal_fields(exchange.peer, message_of(error))
+        logger.info("call", extra={**fields, "request_id": exchange.id, **refusal})

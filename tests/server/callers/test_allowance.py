@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import cast
 
 import pytest
-from dragoman_server.metrics.callers import CallerMetrics
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from dragoman_server.errors import CallerLimitError, InvalidRequestError
+from dragoman_server.metrics.callers import CallerMetrics
 from dragoman_server.service.allowance import FORGETS_FROM, Allowance, Allowances, Clock, Taken, Window
 from dragoman_server.service.call import Call, Gate
 from dragoman_server.service.callers import CallerLimits

@@ -97,9 +97,8 @@ async def _read(exchange: Exchange, message: M) -> M:
 def _parse_stream(values: object) -> list[pb.TranslateStreamRequest]:
     if not isinstance(values, list):
         raise refusal("", "the body must be a list of messages, the first of them a config")
-    return [
-        parse_message(value, pb.TranslateStreamRequest(), f"[{rank}]") for rank, value in enumerate(values)
-    ]
+    requests = enumerate(values)
+    return [parse_message(value, pb.TranslateStreamRequest(), f"[{rank}]") for rank, value in requests]
 
 
 def parse_message(value: object, message: M, field: str) -> M:

@@ -11,7 +11,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote as quote_url
 
 from starlette.responses import JSONResponse, Response
@@ -33,8 +33,7 @@ from dragoman_server.web.exchange import Exchange
 from dragoman_server.web.fields import Fields, read_json
 
 
-@dataclass(frozen=True, kw_only=True)
-class _File:
+class _File(NamedTuple):
     name: str
     content: bytes
     until: float
@@ -50,9 +49,8 @@ class KeptFiles:
     def keep(self, name: str, content: bytes) -> str:
         """Keeps it, and returns the path that it is fetched at."""
         key = uuid.uuid4().hex
-        self._files[key] = _File(
-            name=name, content=content, until=time.monotonic() + self._limits.max_kept_file_seconds
-        )
+        until = time.monotonic() + self._limits.max_kept_file_seconds
+        self._files[key] = _File(name, content, until)
         self._forget()
         return f"download_file/{key}"
 
@@ -63,14 +61,11 @@ class KeptFiles:
         if file is None:
             seconds = f"{self._limits.max_kept_file_seconds:g}"
             return JSONResponse({"error": f"there is no such file; one is kept for {seconds} seconds"}, 404)
-        return Response(
-            file.content,
-            media_type="application/octet-stream",
-            headers={
-                "Content-Disposition": f"attachment; filename*=UTF-8''{quote_url(file.name, safe='')}",
-                "X-Content-Type-Options": "nosniff",
-            },
-        )
+        headers = {
+            "Content-Disposition": f"attachment; filename*=UTF-8''{quote_url(file.name, safe='')}",
+            "X-Content-Type-Options": "nosniff",
+        }
+        return Response(file.content, media_type="application/octet-stream", headers=headers)
 
     def _forget(self) -> None:
         now, maximum = time.monotonic(), self._limits.max_kept_file_bytes
@@ -154,9 +149,8 @@ async def translate_file(
     await core.translate_stream(messages(), write, call)
     if errors and len(errors) == len(units):
         raise refusal("file", errors[0])
-    failed = sum(
-        translation is None and bool(unit.text) for unit, translation in zip(units, translations, strict=True)
-    )
+    pairs = zip(units, translations, strict=True)
+    failed = sum(translation is None and bool(unit.text) for unit, translation in pairs)
     return FileTranslation(
         translations=translations, failed=failed, source_language=asked.source_language, model=model
     )
@@ -182,11 +176,8 @@ async def _detect(core: ServiceCore, call: Call, file: FileTexts, target: str) -
 T = TypeVar("T")
 
 
-class FileCalls:
+class FileCalls(KeptFiles):
     """The handlers of both calls, over the files that are kept."""
-
-    def __init__(self, files: KeptFiles) -> None:
-        self._files = files
 
     async def libretranslate(self, exchange: Exchange) -> Response:
         """POST /translate_file, as LibreTranslate's clients call it."""
@@ -197,7 +188,7 @@ class FileCalls:
             )
             file = await _read(exchange.core, call, fields, config)
             done = await translate_file(exchange.core, call, file, config)
-            path = await self._keep(exchange.core, call, file, done, config)
+            path = await self._keep(exchange.core, call, file, done, config.target_language)
         base = f"{exchange.request.url.scheme}://{exchange.request.url.netloc}"
         return JSONResponse({"translatedFileUrl": f"{base}/{path}", "failed": done.failed})
 
@@ -214,7 +205,7 @@ class FileCalls:
                 config = parse_message(json_config, pb.TranslateStreamConfig(), "config")
                 file = await _read(exchange.core, call, fields, config)
                 done = await translate_file(exchange.core, call, file, config, progress)
-                path = await self._keep(exchange.core, call, file, done, config)
+                path = await self._keep(exchange.core, call, file, done, config.target_language)
                 message = {
                     "path": path,
                     "name": file.translated_name(config.target_language),
@@ -227,15 +218,10 @@ class FileCalls:
         return EventStream(produce, lambda error: json.dumps({"error": describe_error(error)}))
 
     async def _keep(
-        self,
-        core: ServiceCore,
-        call: Call,
-        file: FileTexts,
-        done: FileTranslation,
-        config: pb.TranslateStreamConfig,
+        self, core: ServiceCore, call: Call, file: FileTexts, done: FileTranslation, target: str
     ) -> str:
         content = await _at_document(core, call, lambda wanted: file.write(done.translations, wanted.check))
-        return self._files.keep(file.translated_name(config.target_language), content)
+        return self.keep(file.translated_name(target), content)
 
 
 async def _read(core: ServiceCore, call: Call, fields: Fields, config: pb.TranslateStreamConfig) -> FileTexts:
@@ -244,19 +230,18 @@ async def _read(core: ServiceCore, call: Call, fields: Fields, config: pb.Transl
     if file is None or not file.name:
         raise refusal("file", "is required, as a part of a multipart form with a file name")
     options = options_of(fields)
-    max_bytes = core.limits.max_http_body_bytes
-    return await _at_document(
-        core,
-        call,
-        lambda wanted: open_file(
+
+    def work(wanted: Wanted) -> FileTexts:
+        return open_file(
             file,
             options,
-            max_bytes=max_bytes,
+            max_bytes=core.limits.max_http_body_bytes,
             source_language=config.source_language,
             target_language=config.target_language,
             check=wanted.check,
-        ),
-    )
+        )
+
+    return await _at_document(core, call, work)
 
 
 async def _at_document(core: ServiceCore, call: Call, work: Callable[[Wanted], T]) -> T:
@@ -272,9 +257,7 @@ async def _at_document(core: ServiceCore, call: Call, work: Callable[[Wanted], T
     except BusyThreadsError:
         raise TooManyDocumentsError from None
     except (TimeoutError, UnwantedError):
-        raise DeadlineExpiredError(
-            f"the file took more than the {seconds:g} seconds that this server gives one to be read or "
-            "written; cut it up"
-        ) from None
+        limit = f"the {seconds:g} seconds that this server gives one to be read or written"
+        raise DeadlineExpiredError(f"the file took more than {limit}; cut it up") from None
     finally:
         wanted.drop()

@@ -112,9 +112,8 @@ def open_file(
     name = PurePath(file.name.replace("\\", "/")).name
     path = PurePath(name)
     try:
-        content = io.BytesIO(
-            _unpacked(name, file.content, max_bytes) if is_compressed(path) else file.content
-        )
+        unpacked = _unpacked(name, file.content, max_bytes) if is_compressed(path) else file.content
+        content = io.BytesIO(unpacked)
         format_ = open_format(input_format(path, None), options)
         _check(format_, name, content, max_bytes)
         source = Input(
