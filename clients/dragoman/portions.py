@@ -14,6 +14,7 @@ from dragoman.model import ModelReference
 from dragoman.settings import MAX_DETECTION_CHARACTERS, Settings, invalid
 from dragoman.translation import DetectedLanguage, Translation
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_files.texts import primary_language
 
 MAX_REQUEST_TEXTS = 256
 """Most texts of one request."""
@@ -194,7 +195,7 @@ class AutoSource:
                 which = f"texts[{rank}] is in no language of the server; it looks like {foreign}"
                 advice = "name its language if it is one of the server's"
                 raise invalid("source", f"is auto, and {which}: {advice}")
-            if language is None or _primary(language) == _primary(target):
+            if language is None or primary_language(language) == primary_language(target):
                 self._translations[rank] = _untranslated(text, language or "")
             else:
                 self._ranks.setdefault(language, []).append(rank)
@@ -218,10 +219,6 @@ def language_of_all(found: DetectedLanguage) -> str:
         which = "the beginning is in no language of the server"
         raise invalid("source", f"is auto, and {which}: name its language")
     return found.language
-
-
-def _primary(language: str) -> str:
-    return re.split("[-_]", language.lower(), maxsplit=1)[0]
 
 
 def _untranslated(text: str, language: str) -> Translation:

@@ -36,14 +36,14 @@ def _method_config(methods: tuple[str, ...]) -> dict[str, object]:
     }
 
 
-SERVICE_CONFIG = {"methodConfig": [_method_config(_RETRIED)]}
+_SERVICE_CONFIG = {"methodConfig": [_method_config(_RETRIED)]}
 """gRPC's own retries, of calls with one answer.
 
 TranslateStream has none: gRPC would keep a stream alive that waits for texts, where its server is gone before
 the first result, and never end it. Health has none: it tells of now.
 """
 
-BALANCED_CONFIG = {
+_BALANCED_CONFIG = {
     "methodConfig": [_method_config(_RETRIED_ELSEWHERE)],
     "loadBalancingConfig": [{"round_robin": {}}],
     # Every server is watched by grpc.health.v1: one that loads or drains is no one's turn.
@@ -98,20 +98,6 @@ def ping_options(seconds: float | None) -> Options:
     )
 
 
-CHANNEL_OPTIONS: Options = (
-    ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
-    *_COMMON_OPTIONS,
-    *ping_options(PING_SECONDS),
-)
-BALANCED_OPTIONS: Options = (
-    ("grpc.service_config", json.dumps(BALANCED_CONFIG)),
-    *_COMMON_OPTIONS,
-    *ping_options(PING_SECONDS),
-    # Where servers change, a name is looked up again when one is lost; by default not twice in 30 seconds.
-    ("grpc.dns_min_time_between_resolutions_ms", 2_000),
-)
-
-
 _LOOPBACK = re.compile(r"(localhost|127\.[0-9.]+|\[::1\])(:|$)")
 
 
@@ -123,10 +109,20 @@ def channel_options(
     What is listed is never called through a proxy that `http_proxy` names, which would stand for them all;
     nor is this machine itself.
     """
-    chosen = dict(BALANCED_OPTIONS if is_balanced else CHANNEL_OPTIONS) | dict(ping_options(ping_seconds))
-    options: Options = tuple(chosen.items())
-    is_direct = address is None or _LOOPBACK.match(re.sub("^dns:(//[^/]*/)?", "", address))
-    return (*options, ("grpc.enable_http_proxy", 0)) if is_direct else options
+    config = json.dumps(_BALANCED_CONFIG if is_balanced else _SERVICE_CONFIG)
+    # Where nobody asks, what is left of the pings is as by default.
+    pings = dict(ping_options(PING_SECONDS)) | dict(ping_options(ping_seconds))
+    options = [("grpc.service_config", config), *_COMMON_OPTIONS, *pings.items()]
+    if is_balanced:
+        # Where servers change, a lost one's name is looked up again; by default not twice in 30 seconds.
+        options.append(("grpc.dns_min_time_between_resolutions_ms", 2_000))
+    if address is None or _LOOPBACK.match(re.sub("^dns:(//[^/]*/)?", "", address)):
+        options.append(("grpc.enable_http_proxy", 0))
+    return tuple(options)
+
+
+CHANNEL_OPTIONS = channel_options("", is_balanced=False)
+"""How to connect to a single server."""
 
 
 ROOTS_VARIABLE = "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"

@@ -20,9 +20,8 @@ from typing import Any, Protocol
 
 from dragoman.client import Client
 from dragoman.errors import DragomanError
+from dragoman.jobs.files import SUFFIXES, Output, Source, sibling
 from dragoman.jobs.journal import Checkpoint, Journal
-from dragoman.jobs.output import SUFFIXES, Output, sibling
-from dragoman.jobs.source import Source
 from dragoman.jobs.streams import Streams, model_of
 from dragoman.jobs.units import JobError, failure_of, of_the_job
 from dragoman.portions import AUTO, language_of_all

@@ -104,7 +104,7 @@ class Streams:
                             model = model or model_of(result)
                             share.done(result.id)
                             yield result
-                if not share.has_more():
+                if not share.units.has_more():
                     return
             except errors.ModelNotFoundError as error:
                 if model is None:

@@ -214,7 +214,3 @@ class Share:
             self._streams += 1
             self.units.give_back(*self._unfinished)
             self._unfinished.clear()
-
-    def has_more(self) -> bool:
-        """Whether another stream is needed; waits until that is known."""
-        return self.units.has_more()
