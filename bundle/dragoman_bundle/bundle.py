@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from dragoman_bundle.checked_files import check_file, check_size, read_file, read_regular
+from dragoman_bundle.checked_files import check_file, check_size, external_files, read_file, read_regular
 from dragoman_bundle.errors import (
     BundleError,
     BundleFileError,
@@ -16,7 +16,6 @@ from dragoman_bundle.errors import (
     ShortlistError,
     TokenizerMismatchError,
 )
-from dragoman_bundle.external_data import external_files
 from dragoman_bundle.manifest import (
     CARD_FILE,
     GRAPH_SUFFIX,

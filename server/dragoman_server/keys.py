@@ -83,7 +83,7 @@ def add(name: str, path: Path, limits: tuple[str, ...], limits_path: Path) -> No
         try:
             _rewrite(limits_path, lambda text: text + line, lambda file: read_limits(file, None))
         except click.ClickException:
-            _rewrite(path, lambda text: text.replace(entry, ""), _anything)
+            _rewrite(path, lambda text: text.replace(entry, ""), lambda file: None)
             raise
     click.echo(token)
     click.echo(f"Kept as a hash in {path}. {_AFTER}", err=True)
@@ -129,10 +129,6 @@ def revoke(name: str, beginning: str, path: Path) -> None:
 
     _rewrite(path, without, read_tokens, exists=True)
     click.echo(f"{num_revoked} revoked in {path}. {_AFTER}", err=True)
-
-
-def _anything(path: Path) -> None:
-    """Takes every file."""
 
 
 def _rewrite(

@@ -16,7 +16,7 @@ from dragoman_bundle.writer import check_folder_name
 
 from dragoman_server import engine
 from dragoman_server.errors import ModelNotFoundError, list_names, quote
-from dragoman_server.models.model import Model, ServedModel
+from dragoman_server.models.model import Model, RequestedModel, ServedModel
 
 VersionKey = list[tuple[int, int, str]]
 
@@ -76,7 +76,7 @@ class Repository:
             raise ModelNotFoundError(f"there is no model {quote(name)}; there are: {known}")
         return found[-1]
 
-    def by_languages(self, source: str, target: str) -> ServedModel:
+    def by_languages(self, source: str, target: str) -> RequestedModel:
         """The newest version of the first model, by name, for the languages or those closest to them.
 
         One of these alone goes before one of many. Raises ModelNotFoundError.

@@ -17,7 +17,7 @@ from dragoman_server.aligners.aligner import ServedAligner
 from dragoman_server.engine import DeadlineExpiredError, Priority
 from dragoman_server.errors import NotServingError, TooManyCallsError, UnwantedError
 from dragoman_server.metrics.translation import TextFigures
-from dragoman_server.models.model import Occupancy, ServedModel
+from dragoman_server.models.model import Occupancy, RequestedModel
 from dragoman_server.service.allowance import Allowance, Allowances
 from dragoman_server.service.searching import Stages
 from dragoman_server.service.statuses import Code, cancellation_code, code_of, status_of
@@ -152,10 +152,10 @@ class Call:
         has more than the caller ever may InvalidRequestError.
         """
         allowance = self.allowance
-        draining = self._gate.draining
-        taken = (
-            await allowance.take_in_turn(number, field, draining) if waits else allowance.take(number, field)
-        )
+        if waits:
+            taken = await allowance.take_in_turn(number, field, self._gate.draining)
+        else:
+            taken = allowance.take(number, field)
         num_done, num_used = 0, number
 
         def note_done(some: int) -> None:
@@ -177,7 +177,7 @@ class Call:
                 allowance.give_back(replace(taken, num_characters=number - num_used))
 
     @contextmanager
-    def request(self, model: ServedModel | ServedAligner, priority: Priority) -> Iterator[Stages | None]:
+    def request(self, model: RequestedModel | ServedAligner, priority: Priority) -> Iterator[Stages | None]:
         """Counts and times a request to a model or aligner: the whole of a unary call, or a stream's item.
 
         Gives what is to be told of its stages; None where nobody wants to know.
@@ -199,7 +199,7 @@ class Call:
             if self.trace is not None and stages is not None:
                 self.trace.on_request(model.key, priority.value, code, stages)
 
-    def count(self, model: ServedModel, priority: Priority, translated: Sequence[TranslatedText]) -> None:
+    def count(self, model: RequestedModel, priority: Priority, translated: Sequence[TranslatedText]) -> None:
         """Texts were translated. May be called from any thread."""
         for text in translated:
             model.metrics.on_text(_figures(text), priority)
@@ -210,7 +210,7 @@ class Call:
                 self._counts["source_tokens"] += text.num_source_tokens
                 self._counts["target_tokens"] += text.num_target_tokens
 
-    def count_pairs(self, model: ServedModel | ServedAligner, aligned: Sequence[AlignedPair]) -> None:
+    def count_pairs(self, model: RequestedModel | ServedAligner, aligned: Sequence[AlignedPair]) -> None:
         """Pairs of texts were linked. May be called from any thread."""
         model.metrics.on_pairs(len(aligned))
         with self._lock:

@@ -11,7 +11,7 @@ from dragoman_server.config import RequestLimits
 from dragoman_server.detection import LanguageDetector
 from dragoman_server.glossaries import Glossaries, Glossary
 from dragoman_server.models.language_lookup import distance
-from dragoman_server.models.model import ServedModel
+from dragoman_server.models.model import RequestedModel, ServedModel
 from dragoman_server.models.repository import Repository
 from dragoman_server.service.allowance import Allowances
 from dragoman_server.service.call import Call, Gate, IncomingCall, log_if_internal, open_call
@@ -197,7 +197,7 @@ class ServiceCore:
         legs = self._legs(config)
         models = [reader.choose_model(leg) for leg in legs]
         call.model = " ".join(model.key for model in models)
-        steps: list[tuple[ServedModel, TranslationOptions]] = []
+        steps: list[tuple[RequestedModel, TranslationOptions]] = []
 
         async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
             return await self._answer_item(item, steps, call)
@@ -240,7 +240,7 @@ class ServiceCore:
         return pb.ListGlossariesResponse(glossaries=map(write_glossary, self._glossaries.by_name.values()))
 
     async def _answer_item(
-        self, item: pb.TranslateStreamItem, steps: list[tuple[ServedModel, TranslationOptions]], call: Call
+        self, item: pb.TranslateStreamItem, steps: list[tuple[RequestedModel, TranslationOptions]], call: Call
     ) -> pb.TranslateStreamResponse:
         """An item goes through one model or two; its error is in the response.
 
@@ -272,7 +272,7 @@ class ServiceCore:
     def _translate_empty(
         self,
         item: pb.TranslateStreamItem,
-        steps: list[tuple[ServedModel, TranslationOptions]],
+        steps: list[tuple[RequestedModel, TranslationOptions]],
         call: Call,
         path: list[pb.ModelReference],
     ) -> pb.TranslateStreamResponse:
@@ -283,7 +283,7 @@ class ServiceCore:
         return pb.TranslateStreamResponse(id=item.id, translation=translation, model=reference, path=path)
 
     async def _translate_item(
-        self, item: pb.TranslateStreamItem, model: ServedModel, options: TranslationOptions, call: Call
+        self, item: pb.TranslateStreamItem, model: RequestedModel, options: TranslationOptions, call: Call
     ) -> pb.TranslateStreamResponse:
         def write(translated: list[TranslatedText]) -> pb.TranslateStreamResponse:
             call.count(model, options.priority, translated)

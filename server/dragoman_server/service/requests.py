@@ -5,8 +5,9 @@ Owns the limits of what a caller may ask for and the names of the fields in viol
 
 import math
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from dragoman_bundle import Bundle
 from dragoman_bundle.tokenizers.tokenizer import FORMAL, INFORMAL
@@ -19,7 +20,7 @@ from dragoman_server.engine import Priority
 from dragoman_server.errors import AlignerNotFoundError, Violation, list_names, quote, raise_if_any, refusal
 from dragoman_server.glossaries import Glossary
 from dragoman_server.models.language_lookup import distance
-from dragoman_server.models.model import Model, ServedModel
+from dragoman_server.models.model import Model, RequestedModel
 from dragoman_server.models.repository import Repository
 from dragoman_server.service.protection import read_protection, read_ranges
 from dragoman_server.service.translating import AlignmentRequest, TranslationRequest
@@ -33,29 +34,20 @@ MAX_LENGTH_PENALTY = 10.0
 MAX_TARGET_PREFIX_CHARACTERS = 4_000
 """Longest target prefix: it is tokenized on the event loop, for a couple of milliseconds."""
 
-_LENGTH_POLICIES = {
-    pb.LENGTH_POLICY_UNSPECIFIED: LengthPolicy.SPLIT,
-    pb.LENGTH_POLICY_SPLIT: LengthPolicy.SPLIT,
-    pb.LENGTH_POLICY_REJECT: LengthPolicy.REJECT,
-    pb.LENGTH_POLICY_TRUNCATE: LengthPolicy.TRUNCATE,
-}
-_FORMALITIES = {
-    pb.FORMALITY_UNSPECIFIED: "",
-    pb.FORMALITY_FORMAL: FORMAL,
-    pb.FORMALITY_INFORMAL: INFORMAL,
-}
-_SEGMENTATIONS = {
-    pb.SEGMENTATION_UNSPECIFIED: Segmentation.SENTENCE,
-    pb.SEGMENTATION_SENTENCE: Segmentation.SENTENCE,
-    pb.SEGMENTATION_LINE: Segmentation.LINE,
-}
-_TEXT_FORMATS = {
-    pb.TEXT_FORMAT_UNSPECIFIED: TextFormat.PLAIN,
-    pb.TEXT_FORMAT_PLAIN: TextFormat.PLAIN,
-    pb.TEXT_FORMAT_HTML: TextFormat.HTML,
-}
+Kind = TypeVar("Kind", bound=Enum)
 
-_PRIORITIES = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
+
+def _by_number(prefix: str, kinds: type[Kind]) -> dict[int, Kind]:
+    """The members of an enumeration by the numbers that the proto gives to their names."""
+    return {getattr(pb, f"{prefix}_{kind.name}"): kind for kind in kinds}
+
+
+# A request that says nothing has a number of 0.
+_LENGTH_POLICIES = {0: LengthPolicy.SPLIT} | _by_number("LENGTH_POLICY", LengthPolicy)
+_FORMALITIES = {0: "", pb.FORMALITY_FORMAL: FORMAL, pb.FORMALITY_INFORMAL: INFORMAL}
+_SEGMENTATIONS = {0: Segmentation.SENTENCE} | _by_number("SEGMENTATION", Segmentation)
+_TEXT_FORMATS = {0: TextFormat.PLAIN} | _by_number("TEXT_FORMAT", TextFormat)
+_PRIORITIES = _by_number("PRIORITY", Priority)
 
 RequestSettings = pb.TranslateRequest | pb.TranslateStreamConfig
 AnyRequest = RequestSettings | pb.AlignTextsRequest
@@ -76,7 +68,7 @@ class RequestReader:
         self._glossaries = glossaries
         self._aligners = aligners
 
-    def choose_model(self, message: AnyRequest) -> ServedModel:
+    def choose_model(self, message: AnyRequest) -> RequestedModel:
         """The model that a message names, or one for its languages.
 
         Raises ModelNotFoundError, or InvalidRequestError where the message says too little or contradicts
@@ -113,7 +105,7 @@ class RequestReader:
             raise AlignerNotFoundError(f"there is no aligner {quote(message.aligner)}; there are: {known}")
         return aligner
 
-    def find_model(self, message: pb.GetModelRequest) -> ServedModel:
+    def find_model(self, message: pb.GetModelRequest) -> RequestedModel:
         """The model that is asked about. Raises InvalidRequestError, or ModelNotFoundError."""
         if not message.name:
             raise refusal("name", "is required")

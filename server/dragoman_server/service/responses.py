@@ -9,7 +9,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.detection import DetectedLanguage
 from dragoman_server.engine import FinishReason
 from dragoman_server.glossaries import Glossary
-from dragoman_server.models.model import ServedModel
+from dragoman_server.models.model import RequestedModel
 from dragoman_server.text.align.pairs import AlignedPair
 from dragoman_server.text.mapped import Span
 from dragoman_server.text.translated import (
@@ -20,14 +20,11 @@ from dragoman_server.text.translated import (
     WarningKind,
 )
 
-_FINISH_REASONS = {
-    FinishReason.STOP: pb.FINISH_REASON_STOP,
-    FinishReason.LENGTH: pb.FINISH_REASON_LENGTH,
-}
+_FINISH_REASONS = {reason: getattr(pb, f"FINISH_REASON_{reason.name}") for reason in FinishReason}
 _WARNING_KINDS = {kind: getattr(pb, f"WARNING_KIND_{kind.name}") for kind in WarningKind}
 
 
-def write_reference(model: ServedModel) -> pb.ModelReference:
+def write_reference(model: RequestedModel) -> pb.ModelReference:
     """The name of a model's version, and its languages."""
     manifest = model.manifest
     return pb.ModelReference(
@@ -38,7 +35,7 @@ def write_reference(model: ServedModel) -> pb.ModelReference:
     )
 
 
-def write_model(model: ServedModel) -> pb.Model:
+def write_model(model: RequestedModel) -> pb.Model:
     manifest, loaded = model.manifest, model.loaded
     decoding = manifest.decoding
     return pb.Model(
