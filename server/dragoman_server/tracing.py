@@ -74,21 +74,17 @@ class CallTrace:
 
     def on_request(self, model: str, priority: str, outcome: Code, stages: Stages) -> None:
         """A request to a model has ended: a span with one for each stage."""
-        span = self._tracer.start_span(
-            model,
-            context=self._context,
-            attributes={
-                "dragoman.model": model,
-                "dragoman.priority": priority,
-                "dragoman.outcome": outcome.name,
-            },
-            start_time=self._nanoseconds(stages.came_at),
-        )
+        attributes = {
+            "dragoman.model": model,
+            "dragoman.priority": priority,
+            "dragoman.outcome": outcome.name,
+        }
+        came_at = self._nanoseconds(stages.came_at)
+        span = self._tracer.start_span(model, self._context, attributes=attributes, start_time=came_at)
         within = set_span_in_context(span)
         for stage in stages.stages:
-            child = self._tracer.start_span(
-                stage.name, context=within, start_time=self._nanoseconds(stage.began)
-            )
+            began = self._nanoseconds(stage.began)
+            child = self._tracer.start_span(stage.name, context=within, start_time=began)
             child.end(self._nanoseconds(stage.ended))
         span.end(self._nanoseconds(time.monotonic()))
 

@@ -8,6 +8,7 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeAlias
 
 import grpc
@@ -77,11 +78,7 @@ class UnknownCallers(grpc.aio.ServerInterceptor):
             self._callers.identify(handler_call_details.invocation_metadata)
         except UnknownCallerError:
             # A unary call's handler would begin once all of its message is there, which may be never.
-            make = (
-                grpc.stream_stream_rpc_method_handler
-                if handler.response_streaming
-                else grpc.stream_unary_rpc_method_handler
-            )
+            make = _MAKERS[True, handler.response_streaming]
             return make(behaviour_of(handler), None, handler.response_serializer)
         return handler
 
@@ -99,10 +96,9 @@ class CallMetrics(grpc.aio.ServerInterceptor):
     """Counts and times calls. Unknown methods are not counted: their names are the caller's."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._started = Counter("grpc_server_started_total", "Calls started.", _LABELS, registry=registry)
-        self._handled = Counter(
-            "grpc_server_handled_total", "Calls ended.", (*_LABELS, "grpc_code"), registry=registry
-        )
+        counter, by_code = partial(Counter, registry=registry), (*_LABELS, "grpc_code")
+        self._started = counter("grpc_server_started_total", "Calls started.", _LABELS)
+        self._handled = counter("grpc_server_handled_total", "Calls ended.", by_code)
         self._seconds = Histogram(
             "grpc_server_handling_seconds",
             "From a call's start to its end.",
@@ -114,11 +110,8 @@ class CallMetrics(grpc.aio.ServerInterceptor):
     def prepare(self, service: ServiceDescriptor) -> None:
         """Brings the series of a service's methods into being at 0, so that a first call shows as a rise."""
         for method in service.methods:
-            labels = (
-                _TYPES[method.client_streaming, method.server_streaming],
-                service.full_name,
-                method.name,
-            )
+            kind = _TYPES[method.client_streaming, method.server_streaming]
+            labels = (kind, service.full_name, method.name)
             self._started.labels(*labels)
             self._seconds.labels(*labels)
             for code in grpc.StatusCode:

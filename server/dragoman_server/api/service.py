@@ -78,12 +78,11 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
 
     @asynccontextmanager
     async def _open_call(self, method: str, context: Context) -> AsyncIterator[Call]:
+        identify = self._core.callers.identify
         incoming = IncomingCall(
             method=method,
             peer=context.peer(),
-            identify=lambda: self._core.callers.identify(
-                context.invocation_metadata(), _certified_names(context)
-            ),
+            identify=lambda: identify(context.invocation_metadata(), _certified_names(context)),
             time_remaining=context.time_remaining,
             # The callback is declared as taking a class that does not exist.
             carrier=lambda: {

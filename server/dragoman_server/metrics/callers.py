@@ -4,6 +4,7 @@ What is translated over HTTP counts in the models' own, as over gRPC.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -21,26 +22,18 @@ class CallerMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._names: set[str] = set()
-        self._calls = Counter(
-            "dragoman_caller_calls_total", "Calls let in, by caller.", ("caller",), registry=registry
-        )
+        counter, caller = partial(Counter, registry=registry), ("caller",)
+        self._calls = counter("dragoman_caller_calls_total", "Calls let in, by caller.", caller)
         self._in_progress = Gauge(
-            "dragoman_caller_calls_in_progress",
-            "Calls in progress, by caller.",
-            ("caller",),
-            registry=registry,
+            "dragoman_caller_calls_in_progress", "Calls in progress, by caller.", caller, registry=registry
         )
-        self._characters = Counter(
-            "dragoman_caller_characters_total",
-            "Characters of texts translated or linked, by caller.",
-            ("caller",),
-            registry=registry,
+        self._characters = counter(
+            "dragoman_caller_characters_total", "Characters of texts translated or linked, by caller.", caller
         )
-        self._refusals = Counter(
+        self._refusals = counter(
             "dragoman_caller_refusals_total",
             "Calls and items refused for a limit of --caller-limits, by caller and limit.",
             ("caller", "limit"),
-            registry=registry,
         )
 
     def on_enter(self, name: str | None) -> None:
@@ -74,11 +67,9 @@ class HttpMetrics:
     """Labels are routes and statuses: never a path that a caller made up."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._requests = Counter(
-            "dragoman_http_requests_total",
-            "Requests over HTTP ended.",
-            ("route", "status"),
-            registry=registry,
+        counter = partial(Counter, registry=registry)
+        self._requests = counter(
+            "dragoman_http_requests_total", "Requests over HTTP ended.", ("route", "status")
         )
         self._seconds = Histogram(
             "dragoman_http_request_seconds",
@@ -90,10 +81,8 @@ class HttpMetrics:
         self._connections = Gauge(
             "dragoman_http_connections", "Connections over HTTP that are open.", registry=registry
         )
-        self._refused = Counter(
-            "dragoman_http_refused_connections_total",
-            "Connections over HTTP beyond --max-http-connections.",
-            registry=registry,
+        self._refused = counter(
+            "dragoman_http_refused_connections_total", "Connections over HTTP beyond --max-http-connections."
         )
 
     def watch_connections(self, number: Callable[[], int]) -> None:

@@ -79,27 +79,21 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.num_models: Count[tuple[str, ...]] = Count()
         """Number of models that share series, by labels: the old one and the new, where one came again."""
-        gauge = partial(Gauge, registry=registry)
-        total = partial(Counter, labelnames=MODEL_LABELS, registry=registry)
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
         latency = partial(Histogram, buckets=LATENCY_BUCKETS, registry=registry)
         histogram = partial(Histogram, labelnames=MODEL_LABELS, registry=registry)
         waiting = (*MODEL_LABELS, "priority")
 
-        self.requests = Counter(
-            "dragoman_requests_total",
-            "Calls and stream items ended.",
-            (*MODEL_LABELS, "outcome"),
-            registry=registry,
-        )
-        self.totals = {name: total(*words) for name, words in TOTALS.items()}
+        outcome = (*MODEL_LABELS, "outcome")
+        self.requests = counter("dragoman_requests_total", "Calls and stream items ended.", outcome)
+        self.totals = {name: counter(*words, MODEL_LABELS) for name, words in TOTALS.items()}
         self.seconds = {
             name: latency(f"dragoman_{name}_seconds", words, waiting) for name, words in SECONDS.items()
         }
-        self.warnings = Counter(
+        self.warnings = counter(
             "dragoman_warnings_total",
             "Texts whose translation came with a warning, by kind.",
             (*MODEL_LABELS, "kind"),
-            registry=registry,
         )
         self.surprisal = histogram(
             "dragoman_token_surprisal_nats",
@@ -154,12 +148,8 @@ class ModelMetrics:
     def __init__(self, metrics: Metrics, manifest: Manifest) -> None:
         """Shows nothing yet: a model that is not served after all leaves nothing behind."""
         self._metrics = metrics
-        self._labels = (
-            manifest.name,
-            manifest.version,
-            manifest.source_language,
-            manifest.target_language,
-        )
+        languages = (manifest.source_language, manifest.target_language)
+        self._labels = (manifest.name, manifest.version, *languages)
         self._architecture = manifest.architecture.family
         self._series = Series(self._labels)
         # One that came again under the same name has the gauges then.
