@@ -236,8 +236,8 @@ def settings_options(command: Command) -> Command:
     @wraps(command)
     def with_settings(*, is_html: bool, **given: Any) -> None:
         # What is repeatable and not given is empty.
-        asked = {name: given.pop(name) for name in _NAMES & given.keys()}
-        options: dict[str, Any] = {name: None if it in ((), {}) else it for name, it in asked.items()}
+        asked = ((name, given.pop(name)) for name in _NAMES & given.keys())
+        options: dict[str, Any] = {name: None if value in ((), {}) else value for name, value in asked}
         settings = Settings(**options, text_format="html" if is_html else None)
         command(settings=settings, **given)
 

@@ -109,8 +109,8 @@ class Linking:
             began = time.monotonic() - came_at
             links = linker.link([part.texts for part in portion])
             ended = time.monotonic() - came_at
-            linked = zip(portion, links, strict=True)
-            writer.add([LinkedPart(part=it, links=of, began=began, ended=ended) for it, of in linked])
+            pairs = zip(portion, links, strict=True)
+            writer.add([LinkedPart(part=part, links=of, began=began, ended=ended) for part, of in pairs])
             return began, ended
 
         self._check_number(priority, len(cut.parts))

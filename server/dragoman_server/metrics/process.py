@@ -70,10 +70,7 @@ class ProcessMetrics(Collector):
         by_part.add_metric(("server",), server.cpu_seconds)
         by_part.add_metric(("engines",), in_engines)
         yield by_part
-        num_threads, what = (
-            sum(usage.num_threads for usage in processes),
-            "Processors that the server may use.",
-        )
+        num_threads = sum(usage.num_threads for usage in processes)
         yield GaugeMetricFamily("dragoman_threads", "Threads of all the server's processes.", num_threads)
         what = "Processors that the server may use."
         yield GaugeMetricFamily("dragoman_processors", what, self._num_processors)

@@ -283,6 +283,6 @@ class Allowances:
 
     def _forget_unused(self) -> None:
         """Those of callers of whom nothing counts. Names of certificates come and go without end."""
-        self._by_name = {name: it for name, it in self._by_name.items() if not it.is_unused}
+        self._by_name = {name: each for name, each in self._by_name.items() if not each.is_unused}
         # Where many are in use it is not tried again at each new one.
         self._most_known = max(FORGETS_FROM, 2 * len(self._by_name))
