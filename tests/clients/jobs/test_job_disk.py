@@ -51,7 +51,7 @@ def test_a_full_disk_is_told_with_the_file_and_what_is_safe(client, tmp_path, mo
     ("fails", "file"),
     [
         ("journal.json.dump", "out.gz.progress.json.new"),
-        ("output.shutil.copyfileobj", "out.gz.compressed"),
+        ("files.shutil.copyfileobj", "out.gz.compressed"),
     ],
 )
 def test_a_full_disk_is_told_with_the_file_of_progress_or_of_compression_too(
