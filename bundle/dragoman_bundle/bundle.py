@@ -271,9 +271,8 @@ def _load_tokenizer(
     except ValueError as error:
         raise TokenizerMismatchError(f"{path}: {error}") from error
     if tokenizer.vocabulary_size != vocabulary:
-        raise TokenizerMismatchError(
-            f"{path} has {tokenizer.vocabulary_size} tokens, and the manifest says {vocabulary}"
-        )
+        number = f"{tokenizer.vocabulary_size} tokens, and the manifest says {vocabulary}"
+        raise TokenizerMismatchError(f"{path} has {number}")
     for field in ("pad", "unk", "bos", "eos"):
         found, expected = getattr(tokenizer, f"{field}_id"), getattr(ids, field)
         if found != expected:

@@ -120,9 +120,8 @@ class Stream(Iterator[pb.TranslateStreamRequest], Generic[Key]):
         Raises UnavailableError where not, and what reading the texts raised.
         """
         if self._open or not self._ended:
-            raise errors.UnavailableError(
-                f"the server ended the stream, with {len(self._open)} texts unanswered"
-            )
+            rest = f"with {len(self._open)} texts unanswered"
+            raise errors.UnavailableError(f"the server ended the stream, {rest}")
         if self._read_error is not None:
             raise self._read_error
 

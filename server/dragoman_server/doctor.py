@@ -98,10 +98,8 @@ def _examine_onnxruntime() -> Finding:
     names = [name.removesuffix("ExecutionProvider") for name in providers]
     found = f"{version}, {', '.join(names)}"
     if shutil.which("nvidia-smi") and "CUDAExecutionProvider" not in providers:
-        way_out = (
-            "A GPU's driver is here, and this build can't use it: install server in place of server-cpu."
-        )
-        return Finding("warning", "onnxruntime", found, way_out)
+        lack = "A GPU's driver is here, and this build can't use it"
+        return Finding("warning", "onnxruntime", found, f"{lack}: install server in place of server-cpu.")
     return Finding("ok", "onnxruntime", found)
 
 

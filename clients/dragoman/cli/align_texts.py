@@ -168,9 +168,8 @@ def align_texts(
       dragoman align-texts --server-aligner de-en "Das ist mein Haus." "This is my house."
     """
     if server_aligner is None and (source is None or target is None):
-        raise click.UsageError(
-            "give --from and --to for a model of the server, or --server-aligner for an aligner of it"
-        )
+        of_model = "--from and --to for a model of the server"
+        raise click.UsageError(f"give {of_model}, or --server-aligner for an aligner of it")
     with open_client(server, timeout_seconds=timeout_seconds) as client:
         (aligned,) = client.align(
             [(text, translation)], source=source, target=target, model=model, aligner=server_aligner

@@ -157,9 +157,8 @@ def evaluate(
         raise click.UsageError("--calibrate writes into a --bundle")
     if source is None:
         if kind != "checkpoint":
-            raise click.UsageError(
-                "give --source; only a language model, a --checkpoint, is measured without"
-            )
+            kinds = "only a language model, a --checkpoint, is measured without"
+            raise click.UsageError(f"give --source; {kinds}")
         _refuse_options_of_translations(click.get_current_context())
         if len(checkpoints) > 1:
             raise click.UsageError("an ensemble translates: give --source")

@@ -85,9 +85,8 @@ def ping_options(seconds: float | None) -> Options:
         return (("grpc.keepalive_time_ms", _NEVER_MILLISECONDS),)
     check_number(seconds, "ping_seconds")
     if not 0.1 <= seconds <= 1e6:
-        raise InvalidRequestError(
-            f"ping_seconds is {seconds:g}; it must be from 0.1 to 1e6, or None for never"
-        )
+        rule = "it must be from 0.1 to 1e6, or None for never"
+        raise InvalidRequestError(f"ping_seconds is {seconds:g}; {rule}")
     pong_seconds = min(seconds, MAX_PONG_SECONDS)
     return (
         ("grpc.keepalive_time_ms", round(1000 * seconds)),

@@ -361,9 +361,8 @@ class ModelsOnDemand:
         def load() -> Model:
             bundle = open_bundle(model.path)
             if not is_same(bundle.manifest, model.manifest):
-                raise BundleError(
-                    f"{model.path} has changed since the models folder was read; SIGHUP has it read again"
-                )
+                change = f"{model.path} has changed since the models folder was read"
+                raise BundleError(f"{change}; SIGHUP has it read again")
             return self._loader.load(bundle, model.metrics)
 
         def end_unused(opening: "Future[Model]") -> None:

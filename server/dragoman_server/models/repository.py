@@ -214,9 +214,8 @@ def is_same(manifest: Manifest, other: Manifest) -> bool:
 def _check_unchanged(path: Path, model: ServedModel) -> None:
     """Raises BundleError where the folder holds another bundle than the one that is served."""
     if not is_same(read_manifest(path), model.manifest):
-        raise BundleError(
-            f"{path} has changed, and {model.key} is served as it was; export to a new version instead"
-        )
+        change = f"{path} has changed, and {model.key} is served as it was"
+        raise BundleError(f"{change}; export to a new version instead")
 
 
 def _by_name_and_version(model: ServedModel) -> tuple[str, VersionKey]:
