@@ -16,7 +16,7 @@ import pyarrow.parquet
 import ray
 import ray.data
 
-from dragoman_server.offline.in_process import open_in_process
+from dragoman_server.offline.system import open_in_process
 
 INTO = "translation"
 BATCH_ROWS = 1024

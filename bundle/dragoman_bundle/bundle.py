@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from dragoman_bundle.checked_files import check_file, check_size, read_file, read_regular
+from dragoman_bundle.checked_files import check_file, check_size, external_files, read_file, read_regular
 from dragoman_bundle.errors import (
     BundleError,
     BundleFileError,
@@ -16,7 +16,6 @@ from dragoman_bundle.errors import (
     ShortlistError,
     TokenizerMismatchError,
 )
-from dragoman_bundle.external_data import external_files
 from dragoman_bundle.manifest import (
     CARD_FILE,
     GRAPH_SUFFIX,
@@ -29,8 +28,7 @@ from dragoman_bundle.manifest import (
     graph_file,
 )
 from dragoman_bundle.shortlist import Shortlist
-from dragoman_bundle.tags import FIRST_TAG, LAST_TAG
-from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from dragoman_bundle.tokenizers.tokenizer import FIRST_TAG, LAST_TAG, Tokenizer
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
 MAX_TOKENIZER_BYTES = 1 << 26
@@ -121,19 +119,16 @@ def open_bundle(path: Path | str) -> Bundle:
         return read_file(folder, name, manifest.files[name], max_bytes=max_bytes)
 
     source = _load_source_tokenizer(folder, manifest)
-    sides = (
-        (manifest.source_tokenizer, manifest.source_pieces, manifest.source_vocabulary, manifest.source_ids),
-        (manifest.target_tokenizer, manifest.target_pieces, manifest.target_vocabulary, manifest.target_ids),
-    )
+    of_source, of_target = _sides(manifest)
     # One of 256,000 pieces takes 100 MiB.
-    is_one = sides[0] == sides[1] and manifest.language_token is None
-    target = source if is_one else _load_tokenizer(folder, read, *sides[1])
+    is_one = of_source == of_target and manifest.language_token is None
+    target = source if is_one else _load_tokenizer(folder, read, *of_target)
     for piece in manifest.languages.values():
         if source.id_of(piece) is None or target.id_of(piece) is None:
             raise TokenizerMismatchError(f"{folder}: its tokenizers have no piece {piece!r}, of a language")
     shortlist = None
     if manifest.shortlist is not None:
-        file = manifest.shortlist.file
+        file, end = manifest.shortlist.file, manifest.target_ids.eos
         try:
             shortlist = Shortlist.from_bytes(
                 read(file, MAX_SHORTLIST_BYTES),
@@ -142,17 +137,11 @@ def open_bundle(path: Path | str) -> Bundle:
             )
         except ShortlistError as error:
             raise ShortlistError(f"{folder / file}: {error}") from error
-        if manifest.target_ids.eos not in shortlist.always:
-            raise ShortlistError(
-                f"{folder / manifest.shortlist.file} does not let every sentence end: token "
-                f"{manifest.target_ids.eos} is not among those that all may use"
-            )
+        if end not in shortlist.always:
+            why = f"token {end} is not among those that all may use"
+            raise ShortlistError(f"{folder / file} does not let every sentence end: {why}")
     return Bundle(
-        path=folder,
-        manifest=manifest,
-        source_tokenizer=source,
-        target_tokenizer=target,
-        shortlist=shortlist,
+        path=folder, manifest=manifest, source_tokenizer=source, target_tokenizer=target, shortlist=shortlist
     )
 
 
@@ -210,17 +199,15 @@ def read_description(folder: Path) -> str:
 def _check_required(folder: Path, manifest: Manifest) -> None:
     """Raises ManifestError where the manifest's own files lack one that it needs."""
     required = {manifest.source_tokenizer, manifest.target_tokenizer}
+    graphs: tuple[str, ...] = GRAPHS
     required.update(file for file in (manifest.source_pieces, manifest.target_pieces) if file is not None)
-    required.update(graph_file(precision, graph) for precision in manifest.precisions for graph in GRAPHS)
     if manifest.shortlist is not None:
         required.add(manifest.shortlist.file)
-        required.update(
-            graph_file(precision, graph) for precision in manifest.precisions for graph in SHORTLIST_GRAPHS
-        )
+        graphs += SHORTLIST_GRAPHS
+    required.update(graph_file(precision, graph) for precision in manifest.precisions for graph in graphs)
     if unlisted := sorted(required - manifest.files.keys()):
-        raise ManifestError(
-            f"{folder / MANIFEST_FILE}: needs {unlisted[0]:.300}, which is not among its files"
-        )
+        lack = f"{unlisted[0]:.300}, which is not among its files"
+        raise ManifestError(f"{folder / MANIFEST_FILE}: needs {lack}")
 
 
 def _check_external_files(folder: Path, graph: str, manifest: Manifest) -> None:
@@ -232,21 +219,26 @@ def _check_external_files(folder: Path, graph: str, manifest: Manifest) -> None:
     for name in sorted(named):
         file = PurePosixPath(graph).parent / name
         if ".." in file.parts or str(file) not in manifest.files:
-            raise BundleFileError(
-                f"{folder / graph} takes tensors from {name!r:.200}, which is not among the manifest's files"
-            )
+            what = f"tensors from {name!r:.200}, which is not among the manifest's files"
+            raise BundleFileError(f"{folder / graph} takes {what}")
+
+
+_Side = tuple[str, str | None, int, SpecialIds]
+
+
+def _sides(manifest: Manifest) -> tuple[_Side, _Side]:
+    """Tokenizer, pieces, vocabulary and ids of the source and of the target."""
+    return (
+        (manifest.source_tokenizer, manifest.source_pieces, manifest.source_vocabulary, manifest.source_ids),
+        (manifest.target_tokenizer, manifest.target_pieces, manifest.target_vocabulary, manifest.target_ids),
+    )
 
 
 def _load_source_tokenizer(folder: Path, manifest: Manifest) -> Tokenizer:
-    return _load_tokenizer(
-        folder,
-        lambda name, max_bytes: read_file(folder, name, manifest.files[name], max_bytes=max_bytes),
-        manifest.source_tokenizer,
-        manifest.source_pieces,
-        manifest.source_vocabulary,
-        manifest.source_ids,
-        manifest.language_token,
-    )
+    def read(name: str, max_bytes: int) -> bytes:
+        return read_file(folder, name, manifest.files[name], max_bytes=max_bytes)
+
+    return _load_tokenizer(folder, read, *_sides(manifest)[0], manifest.language_token)
 
 
 def _load_tokenizer(
@@ -279,13 +271,11 @@ def _load_tokenizer(
     except ValueError as error:
         raise TokenizerMismatchError(f"{path}: {error}") from error
     if tokenizer.vocabulary_size != vocabulary:
-        raise TokenizerMismatchError(
-            f"{path} has {tokenizer.vocabulary_size} tokens, and the manifest says {vocabulary}"
-        )
+        number = f"{tokenizer.vocabulary_size} tokens, and the manifest says {vocabulary}"
+        raise TokenizerMismatchError(f"{path} has {number}")
     for field in ("pad", "unk", "bos", "eos"):
         found, expected = getattr(tokenizer, f"{field}_id"), getattr(ids, field)
         if found != expected:
-            raise TokenizerMismatchError(
-                f"{path}: its {field} id is {found}, and the manifest says {expected}"
-            )
+            said = f"the manifest says {expected}"
+            raise TokenizerMismatchError(f"{path}: its {field} id is {found}, and {said}")
     return tokenizer

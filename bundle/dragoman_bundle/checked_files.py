@@ -1,14 +1,16 @@
 """Files read within bounds, and regular ones alone: a pipe or a device may never answer, or never end.
 
-A bundle's are held against what the manifest says of each before anything is made of it. Must not know what
-is in them. A file system that hangs is beyond it: a reader that must not wait for one reads in a thread that
-can be left.
+A bundle's are held against what the manifest says of each before anything is made of it. A file system that
+hangs is beyond it: a reader that must not wait for one reads in a thread that can be left. Of a graph, which
+is written as Protocol Buffers, no more is read than the names of files with tensors that it does not hold
+itself: serving has no onnx package, and onnxruntime opens whatever file is named.
 """
 
 import errno
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
@@ -34,11 +36,9 @@ def read_regular(path: Path, *, max_bytes: int) -> bytes:
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         content = file.read(size + 1) if size <= max_bytes else b""
-        if max(size, len(content)) > max_bytes:
-            reported = max(size, len(content))
-            raise OSError(
-                errno.EFBIG, f"it has {reported} bytes, and at most {max_bytes} are read", str(path)
-            )
+        if (found := max(size, len(content))) > max_bytes:
+            excess = f"it has {found} bytes, and at most {max_bytes} are read"
+            raise OSError(errno.EFBIG, excess, str(path))
     return content
 
 
@@ -71,9 +71,8 @@ def check_size(folder: Path, name: str, entry: FileEntry) -> None:
 def read_file(folder: Path, name: str, entry: FileEntry, *, max_bytes: int) -> bytes:
     """The very bytes that were checked. Raises BundleFileError, also for more of them than `max_bytes`."""
     if entry.size > max_bytes:
-        raise BundleFileError(
-            f"{folder / name} has {entry.size} bytes, and no such file has more than {max_bytes}"
-        )
+        excess = f"{entry.size} bytes, and no such file has more than {max_bytes}"
+        raise BundleFileError(f"{folder / name} has {excess}")
     return _read(folder, name, entry, keeps=True)
 
 
@@ -98,11 +97,9 @@ def _read_checked(file: BufferedReader, path: Path, entry: FileEntry, *, keeps: 
         num_left -= len(portion)
         if keeps:
             portions.append(portion)
-    found = digest.hexdigest()
-    if found != entry.sha256:
-        raise BundleFileError(
-            f"{path} is not the file that was exported: its sha256 is {found}, not {entry.sha256}"
-        )
+    if (found := digest.hexdigest()) != entry.sha256:
+        why = f"its sha256 is {found}, not {entry.sha256}"
+        raise BundleFileError(f"{path} is not the file that was exported: {why}")
     return b"".join(portions)
 
 
@@ -124,3 +121,96 @@ def _place(folder: Path, name: str) -> Path:
 def _is_inside(path: Path, folder: Path) -> bool:
     # Path.resolve raises where links go in a circle.
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+EXTERNAL_DATA = "StringStringEntryProto"
+FIELDS = {
+    "ModelProto": {7: "GraphProto", 20: "TrainingInfoProto", 25: "FunctionProto"},
+    "TrainingInfoProto": {1: "GraphProto", 2: "GraphProto"},
+    "FunctionProto": {7: "NodeProto", 11: "AttributeProto"},
+    "GraphProto": {1: "NodeProto", 5: "TensorProto", 15: "SparseTensorProto"},
+    "NodeProto": {5: "AttributeProto"},
+    "AttributeProto": {
+        5: "TensorProto",
+        6: "GraphProto",
+        10: "TensorProto",
+        11: "GraphProto",
+        22: "SparseTensorProto",
+        23: "SparseTensorProto",
+    },
+    "SparseTensorProto": {1: "TensorProto", 2: "TensorProto"},
+    "TensorProto": {13: EXTERNAL_DATA},
+}
+"""By message of onnx.proto the numbers of the fields that lead to the name of a file, and what they hold."""
+MAX_DEPTH = 100
+"""Most messages within each other, as of Protocol Buffers' own readers."""
+
+MAX_FIELD_NUMBER = 1 << 29
+_VARINT, _LENGTH_DELIMITED = 0, 2
+_SIZES = {1: 8, 5: 4}
+_KEY, _VALUE = 1, 2
+
+
+def external_files(graph: Path) -> set[str]:
+    """The files that a graph names, as it does: relative to its folder, unless it is up to something.
+
+    Raises OSError, and ValueError where it is no graph.
+    """
+    with open_regular(graph) as file:
+        return set(_walk(file, os.fstat(file.fileno()).st_size, "ModelProto", depth=0))
+
+
+def _walk(file: BufferedReader, end: int, message: str, *, depth: int) -> Iterator[str]:
+    """The names within the message that goes on to the place `end` of the file."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"it has more than {MAX_DEPTH} messages within each other")
+    if message == EXTERNAL_DATA:
+        yield from _location(file, end)
+        return
+    for number, field_end in _fields(file, end):
+        if number in FIELDS[message]:
+            yield from _walk(file, field_end, FIELDS[message][number], depth=depth + 1)
+
+
+def _location(file: BufferedReader, end: int) -> list[str]:
+    """An entry's value, if its key says that it is a place; all of them, if it has several."""
+    texts: dict[int, list[bytes]] = {_KEY: [], _VALUE: []}
+    for number, field_end in _fields(file, end):
+        if number in texts:
+            texts[number].append(file.read(field_end - file.tell()))
+    return [value.decode() for value in texts[_VALUE]] if b"location" in texts[_KEY] else []
+
+
+def _fields(file: BufferedReader, end: int) -> Iterator[tuple[int, int]]:
+    """The numbers and ends of the fields that have a length; the file then stands where the field begins."""
+    while file.tell() < end:
+        tag = _read_varint(file)
+        number, wire_type = tag >> 3, tag & 7
+        if not 0 < number < MAX_FIELD_NUMBER:
+            raise ValueError("it is no graph")
+        if wire_type == _VARINT:
+            _read_varint(file)
+            continue
+        if wire_type != _LENGTH_DELIMITED and wire_type not in _SIZES:
+            raise ValueError("it is no graph")
+        size = _SIZES[wire_type] if wire_type in _SIZES else _read_varint(file)
+        field_end = file.tell() + size
+        if field_end > end:
+            raise ValueError("it is no graph, or only a part of one")
+        if wire_type == _LENGTH_DELIMITED:
+            yield number, field_end
+        file.seek(field_end)
+    if file.tell() != end:
+        raise ValueError("it is no graph, or only a part of one")
+
+
+def _read_varint(file: BufferedReader) -> int:
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = file.read(1)
+        if not byte:
+            raise ValueError("it is no graph, or only a part of one")
+        value |= (byte[0] & 0x7F) << shift
+        if byte[0] < 0x80:
+            return value
+    raise ValueError("it is no graph")

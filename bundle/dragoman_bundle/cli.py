@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from dragoman_bundle.bundle import open_bundle
-from dragoman_bundle.copying import check_folder_name, copy_bundle
 from dragoman_bundle.errors import BundleError
+from dragoman_bundle.writer import check_folder_name, copy_bundle
 
 
 @click.command()

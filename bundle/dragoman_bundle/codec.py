@@ -1,12 +1,15 @@
 """JSON or TOML to frozen dataclasses and back, strictly: a key that is missing or unknown is an error.
-A key may be missing where its dataclass gives a default.
 
-Knows nothing of bundles and recipes. Understands str, int, float, bool, `X | None`, `int | str`, `Literal`,
-tuples, `Mapping[str, X]`, dataclasses, and unions of dataclasses, which their first field tells apart.
+A key may be missing where its dataclass gives a default. Knows nothing of bundles and recipes. Understands
+str, int, float, bool, `X | None`, `int | str`, `Literal`, tuples, `Mapping[str, X]`, dataclasses, and unions
+of dataclasses, which their first field tells apart.
 """
 
+import ast
 import dataclasses
 import difflib
+import inspect
+import textwrap
 import types
 import typing
 from collections.abc import Mapping
@@ -65,9 +68,8 @@ class _Decoder:
             return self._union(arguments, value, where)
         if origin is Literal:
             if value not in arguments:
-                raise CodecError(
-                    f"{where}: is {value!r:.80}, but must be one of {', '.join(map(repr, arguments))}"
-                )
+                known = ", ".join(map(repr, arguments))
+                raise CodecError(f"{where}: is {value!r:.80}, but must be one of {known}")
             return value
         if origin is tuple:
             return self._tuple(arguments, value, where)
@@ -165,3 +167,20 @@ def _describe(type_: object) -> str:
 
 def _join(where: str, key: str) -> str:
     return f"{where}.{key}" if where else key
+
+
+def field_docstrings(config: type[Any]) -> dict[str, str]:
+    """The docstring under each field, those of base classes included, on one line.
+
+    Raises ValueError, naming the field, where one has none.
+    """
+    meanings: dict[str, str] = {}
+    for cls in reversed(config.__mro__[:-1]):
+        (body,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+        assert isinstance(body, ast.ClassDef)
+        for field, below in zip(body.body, [*body.body[1:], None], strict=True):
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                if not (isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)):
+                    raise ValueError(f"{cls.__name__}.{field.target.id} has no docstring")
+                meanings[field.target.id] = " ".join(str(below.value.value).split())
+    return meanings

@@ -47,9 +47,8 @@ def _languages() -> dict[str, _Language]:
     for line in Path(__file__).with_name("languages.tsv").read_text(encoding="utf-8").splitlines():
         tag, long_codes, script, names, *_ = [*line.split("\t"), "", "", ""]
         if not tag.startswith("#"):
-            rows[tag] = _Language(
-                tag, long_codes.split(), script, [name for name in names.split(",") if name]
-            )
+            listed = [name for name in names.split(",") if name]
+            rows[tag] = _Language(tag, long_codes.split(), script, listed)
     return rows
 
 

@@ -20,9 +20,8 @@ def available_memory(cgroup: Path = _CGROUP, memory_info: Path = _MEMORY_INFO) -
 
     None where neither says, as on other systems than Linux.
     """
-    limits = [_machine_memory(memory_info), _group_memory(cgroup)]
-    known = [limit for limit in limits if limit is not None]
-    return min(known) if known else None
+    limits = (_machine_memory(memory_info), _group_memory(cgroup))
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _quota(cgroup: Path) -> float | None:
@@ -56,11 +55,9 @@ def _group_memory(cgroup: Path) -> int | None:
             limit, used = ((cgroup / f"memory.{name}").read_text().strip() for name in ("max", "current"))
             statistics, dropped = (cgroup / "memory.stat").read_text(), "inactive_file"
         else:
-            limit, used = (
-                (cgroup / "memory" / f"memory.{name}_in_bytes").read_text().strip()
-                for name in ("limit", "usage")
-            )
-            statistics, dropped = (cgroup / "memory" / "memory.stat").read_text(), "total_inactive_file"
+            folder, names = cgroup / "memory", ("limit", "usage")
+            limit, used = ((folder / f"memory.{name}_in_bytes").read_text().strip() for name in names)
+            statistics, dropped = (folder / "memory.stat").read_text(), "total_inactive_file"
     except OSError:
         return None
     if limit == "max":

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from dragoman_bundle.codec import CodecError, decode, encode
-from dragoman_bundle.confidence import Confidence
-from dragoman_bundle.decoding import DecodingDefaults
-from dragoman_bundle.errors import ManifestError
-from dragoman_bundle.names import (
+from dragoman_bundle.decoding import Confidence, DecodingDefaults
+from dragoman_bundle.errors import (
     MAX_BEAM_SIZE,
     MAX_LENGTH_PENALTY,
+    ManifestError,
     check_language,
     check_line,
     check_lines,
@@ -303,12 +302,10 @@ class Manifest:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The languages that it translates from."""
         return tuple(self.languages) or (self.source_language,)
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The languages that it translates to."""
         return tuple(self.languages) or (self.target_language,)
 
     def between(self, source: str, target: str) -> "Manifest":
@@ -336,7 +333,6 @@ class Manifest:
         return hashlib.sha256(listing.encode()).hexdigest()
 
     def to_json(self) -> str:
-        """The text of manifest.json."""
         return json.dumps(encode(self), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
@@ -379,16 +375,14 @@ def _check_tensors(field: str, specs: Sequence[TensorSpec], prefix: str) -> None
     names = [spec.name for spec in specs]
     check_number(f"the number of tensors in {field}", len(names), 0, _MAX_TENSORS)
     if len(set(names)) < len(names) or not all(name.startswith(prefix) for name in names):
-        raise ManifestError(
-            f"{field} must have names of its own that begin with {prefix!r}; it has {names!r:.200}"
-        )
+        rule = f"must have names of its own that begin with {prefix!r}"
+        raise ManifestError(f"{field} {rule}; it has {names!r:.200}")
     # Other tensors of graphs, which no manifest lists, have other sizes.
     for spec in specs:
         for size in spec.shape:
             if isinstance(size, str) and size not in _SIZES:
-                raise ManifestError(
-                    f"{spec.name} has a size {size!r:.80}; it is a number or of {', '.join(_SIZES)}"
-                )
+                rule = f"it is a number or of {', '.join(_SIZES)}"
+                raise ManifestError(f"{spec.name} has a size {size!r:.80}; {rule}")
 
 
 def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:

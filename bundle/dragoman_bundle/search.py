@@ -91,6 +91,16 @@ def beam_search(
     score_SK[:, 0] = 0.0
     history_SKU = np.empty((len(sources), beam, 0), dtype=np.int64)
 
+    def finish(index: "np.integer[Any]", rows: Ids, log_probability: float, *, ended: bool) -> None:
+        finished[alive[index]].append(
+            Hypothesis(
+                tokens=tuple(rows.tolist()),
+                score=log_probability / penalty,
+                log_probability=log_probability,
+                ended=ended,
+            )
+        )
+
     while len(alive):
         candidates, context = stepper.step(context, token_SK, parent_SK, score_SK)
         row_SC, token_SC = np.divmod(candidates.index_SC, stepper.vocabulary_size)
@@ -100,15 +110,7 @@ def beam_search(
         for index, rank in np.argwhere(ends_SC[:, :beam]):
             log_probability = float(candidates.score_SC[index, rank])
             if len(finished[alive[index]]) < beam and log_probability > -math.inf:
-                tokens = tuple(history_SKU[index, row_SC[index, rank]].tolist())
-                finished[alive[index]].append(
-                    Hypothesis(
-                        tokens=tokens,
-                        score=log_probability / penalty,
-                        log_probability=log_probability,
-                        ended=True,
-                    )
-                )
+                finish(index, history_SKU[index, row_SC[index, rank]], log_probability, ended=True)
 
         kept_SK = np.argsort(ends_SC, axis=1, kind="stable")[:, :beam]
         row_SK = np.take_along_axis(row_SC, kept_SK, axis=1)
@@ -120,15 +122,7 @@ def beam_search(
 
         for index in np.flatnonzero(limits[alive] <= length):
             for row in range(beam - len(finished[alive[index]])):
-                log_probability = float(score_SK[index, row])
-                finished[alive[index]].append(
-                    Hypothesis(
-                        tokens=tuple(history_SKU[index, row].tolist()),
-                        score=log_probability / penalty,
-                        log_probability=log_probability,
-                        ended=False,
-                    )
-                )
+                finish(index, history_SKU[index, row], float(score_SK[index, row]), ended=False)
         running = np.flatnonzero([len(finished[sentence]) < beam for sentence in alive])
         if len(running) < len(alive):
             alive, history_SKU = alive[running], history_SKU[running]

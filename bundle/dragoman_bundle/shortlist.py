@@ -54,9 +54,8 @@ class Shortlist:
         first_V = self.first_V.astype(np.int64)
         is_ascending = len(first_V) > 0 and first_V[0] == 0 and (np.diff(first_V) >= 0).all()
         if not is_ascending or first_V[-1] != len(self.target_N):
-            raise ShortlistError(
-                f"its {len(self.target_N)} entries are not cut into rows one after the other"
-            )
+            entries = f"its {len(self.target_N)} entries"
+            raise ShortlistError(f"{entries} are not cut into rows one after the other")
         if not len(self.always):
             raise ShortlistError("it has no token that every sentence may use")
         longest = int(np.diff(first_V).max(initial=0))
@@ -67,9 +66,8 @@ class Shortlist:
             )
         largest = max(int(array.max(initial=0)) for array in (self.target_N, self.always))
         if largest >= self.target_vocabulary:
-            raise ShortlistError(
-                f"it holds target token {largest}, and there are {self.target_vocabulary} target tokens"
-            )
+            known = f"there are {self.target_vocabulary} target tokens"
+            raise ShortlistError(f"it holds target token {largest}, and {known}")
 
     @property
     def source_vocabulary(self) -> int:
@@ -94,9 +92,8 @@ class Shortlist:
             raise ShortlistError(f"it is not a shortlist: {error}") from error
         shortlist = cls(first_V=first, target_N=targets, always=always, target_vocabulary=target_vocabulary)
         if shortlist.source_vocabulary != source_vocabulary:
-            raise ShortlistError(
-                f"it is for {shortlist.source_vocabulary} source tokens, not {source_vocabulary}"
-            )
+            number = shortlist.source_vocabulary
+            raise ShortlistError(f"it is for {number} source tokens, not {source_vocabulary}")
         return shortlist
 
     def candidates(self, sources: Sequence[Sequence[int]]) -> list[Ids]:
@@ -126,9 +123,8 @@ def _read_array(archive: zipfile.ZipFile, name: str, max_entries: int) -> NDArra
     with archive.open(entry) as file:
         # An entry gives no more bytes than it says, and all of them are there in the end.
         if entry.file_size > _MAX_HEADER_BYTES + max_entries * np.dtype(np.uint64).itemsize:
-            raise ValueError(
-                f"its {name} unpack to {entry.file_size} bytes, for at most {max_entries} entries"
-            )
+            size = f"{entry.file_size} bytes, for at most {max_entries} entries"
+            raise ValueError(f"its {name} unpack to {size}")
         if np.lib.format.read_magic(file) != (1, 0):
             raise ValueError(f"its {name} are in a later form than numpy's 1.0")
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)

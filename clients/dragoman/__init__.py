@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dragoman.arguments import ProtectedText
     from dragoman.async_client import AsyncClient
     from dragoman.client import Client
     from dragoman.errors import (
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from dragoman.model import DecodingDefaults, Glossary, Model, ModelReference, Quality
-    from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings, TextFormat
+    from dragoman.settings import LengthPolicy, Priority, ProtectedText, Segmentation, Settings, TextFormat
     from dragoman.translation import (
         AlignedTexts,
         Alignment,
@@ -87,7 +86,7 @@ __all__ = [
 
 __version__: str
 
-_MODULES = ("model", "errors", "translation", "settings", "arguments", "client", "async_client")
+_MODULES = ("model", "errors", "translation", "settings", "client", "async_client")
 """Where the names are. They are loaded when they are first asked for: the server imports the stubs alone, and
 the command has something to say to gRPC before that is loaded."""
 

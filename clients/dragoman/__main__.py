@@ -7,7 +7,6 @@ import sys
 
 
 def main() -> None:
-    """Runs the command."""
     # A server reads its files again at SIGHUP, which may come while it is still being loaded and would end
     # it. Blocked it waits, until the group of commands or the server takes it.
     if hasattr(signal, "pthread_sigmask"):

@@ -5,15 +5,14 @@ import contextlib
 import threading
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
 from functools import cached_property
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 import grpc
 import grpc.aio
 
 from dragoman import calls, errors
-from dragoman.base_client import BaseClient, Call, Request, Response
-from dragoman.connection.deadline import within_clock
+from dragoman.base_client import BaseClient, Call, Method, Request, Response
+from dragoman.connection.channel import within_clock
 from dragoman.settings import Options, Settings
 from dragoman.stream import Stream
 from dragoman.translation import Key, StreamResult
@@ -55,12 +54,7 @@ class AsyncClient(BaseClient):
     def _stream_channel(self) -> grpc.Channel:
         return self._route.open_channel()
 
-    def _start(
-        self,
-        method: "grpc.UnaryUnaryMultiCallable[Request, Response]",
-        request: Request,
-        seconds: float | None,
-    ) -> Call:
+    def _start(self, method: "Method[Request, Response]", request: Request, seconds: float | None) -> Call:
         return cast(Call, method(request, timeout=seconds, metadata=self._metadata))
 
     async def _answer(self, call: "_AsyncCall") -> Any:
@@ -73,9 +67,8 @@ class AsyncClient(BaseClient):
             if task is None or task.cancelling():
                 raise
             # gRPC says so of its own calls, too: nobody has cancelled the caller.
-            raise errors.CallCancelledError(
-                "the client was closed before the call was answered", status="CANCELLED"
-            ) from None
+            message = "the client was closed before the call was answered"
+            raise errors.CallCancelledError(message, status="CANCELLED") from None
 
     async def _sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -94,9 +87,7 @@ class AsyncClient(BaseClient):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     translate = calls.translate

@@ -6,22 +6,22 @@ are written once, in `dragoman.calls`.
 
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import grpc
 
 from dragoman import errors
-from dragoman.arguments import check_number
-from dragoman.connection.channel import PING_SECONDS, ClientCertificate, call_metadata
-from dragoman.connection.deadline import Deadline, within_clock
-from dragoman.connection.route import Server, read_route
-from dragoman.connection.unreachable import cause_of
+from dragoman.connection.channel import PING_SECONDS, ClientCertificate, Deadline, call_metadata, within_clock
+from dragoman.connection.route import Server, cause_of, read_route
+from dragoman.settings import check_number
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 
 Metadata = tuple[tuple[str, str], ...] | None
 """The metadata of a call."""
 Request = TypeVar("Request")
 Response = TypeVar("Response")
+Method: TypeAlias = "grpc.UnaryUnaryMultiCallable[Request, Response]"
+"""A call with one answer, of gRPC's own."""
 
 
 class Call(Protocol):
@@ -81,12 +81,7 @@ class BaseClient:
         """The service over that channel. Raises ClientClosedError."""
         raise NotImplementedError
 
-    def _start(
-        self,
-        method: "grpc.UnaryUnaryMultiCallable[Request, Response]",
-        request: Request,
-        seconds: float | None,
-    ) -> Call:
+    def _start(self, method: "Method[Request, Response]", request: Request, seconds: float | None) -> Call:
         """Begins a call with one answer, which may take so long."""
         raise NotImplementedError
 
@@ -99,10 +94,7 @@ class BaseClient:
         raise NotImplementedError
 
     async def _ask(
-        self,
-        method: "grpc.UnaryUnaryMultiCallable[Request, Response]",
-        request: Request,
-        seconds: float | None,
+        self, method: "Method[Request, Response]", request: Request, seconds: float | None
     ) -> Response:
         """The response of one call, which may take so long. Raises DragomanError."""
         call = self._start(method, request, seconds)

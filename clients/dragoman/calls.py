@@ -13,13 +13,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
-from dragoman.arguments import check_text_pairs, check_texts
-from dragoman.auto_source import AUTO, AutoSource
 from dragoman.base_client import BaseClient, Call
-from dragoman.connection.deadline import Deadline
+from dragoman.connection.channel import Deadline
 from dragoman.model import Glossary, Model
-from dragoman.portions import Portion, Portions, detection_portions, text_pair_portions
-from dragoman.settings import Options, Priority, Settings, TranslateOptions
+from dragoman.portions import AUTO, AutoSource, Portion, Portions, detection_portions, text_pair_portions
+from dragoman.settings import Options, Priority, Settings, TranslateOptions, check_text_pairs, check_texts
 from dragoman.translation import AlignedTexts, DetectedLanguage, Translation
 from dragoman.v1 import translation_pb2 as pb
 
@@ -104,18 +102,14 @@ async def _translate_detected(
 async def _translate(
     self: BaseClient, texts: list[str], settings: Settings, deadline: Deadline
 ) -> list[Translation]:
-    portions = Portions(
-        texts,
-        settings,
-        patience_seconds=self._patience_seconds,
-        num_elsewhere=self._route.num_elsewhere,
-    )
+    seconds, num_elsewhere = self._patience_seconds, self._route.num_elsewhere
+    portions = Portions(texts, settings, patience_seconds=seconds, num_elsewhere=num_elsewhere)
     calls: deque[tuple[Portion, Call]] = deque()
     try:
         while True:
             while (portion := portions.next()) is not None:
-                seconds = deadline.remaining_seconds()
-                calls.append((portion, self._start(self._stub.Translate, portion.request, seconds)))
+                remaining = deadline.remaining_seconds()
+                calls.append((portion, self._start(self._stub.Translate, portion.request, remaining)))
             if not calls:
                 return portions.translations()
             portion, call = calls[0]

@@ -3,14 +3,13 @@
 from collections.abc import Generator, Iterable
 from functools import wraps
 from time import sleep
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import grpc
 
 from dragoman import calls
-from dragoman.base_client import BaseClient, Call, Request, Response
-from dragoman.connection.deadline import within_clock
+from dragoman.base_client import BaseClient, Call, Method, Request, Response
+from dragoman.connection.channel import within_clock
 from dragoman.connection.route import Server
 from dragoman.settings import Options, Settings, TranslateOptions
 from dragoman.stream import Stream
@@ -44,12 +43,7 @@ class Client(BaseClient):
         self._check_open()
         return self._open_stub
 
-    def _start(
-        self,
-        method: "grpc.UnaryUnaryMultiCallable[Request, Response]",
-        request: Request,
-        seconds: float | None,
-    ) -> Call:
+    def _start(self, method: "Method[Request, Response]", request: Request, seconds: float | None) -> Call:
         return method.future(request, timeout=seconds, metadata=self._metadata)
 
     async def _answer(self, call: "_Future") -> Any:
@@ -69,9 +63,7 @@ class Client(BaseClient):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def servers(self) -> list[Server]:
@@ -146,9 +138,8 @@ class Client(BaseClient):
     def _results(
         self, stream: Stream[Key], timeout_seconds: float | None
     ) -> Generator[StreamResult[Key], None, None]:
-        call = self._stub.TranslateStream(
-            stream, timeout=within_clock(timeout_seconds), metadata=self._metadata
-        )
+        seconds = within_clock(timeout_seconds)
+        call = self._stub.TranslateStream(stream, timeout=seconds, metadata=self._metadata)
         try:
             for response in call:
                 yield from stream.receive(response)

@@ -17,16 +17,18 @@ Owns the way from a gRPC status and its rich details to one of these. Must not k
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import grpc
 from google.protobuf.any_pb2 import Any
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 if TYPE_CHECKING:
     from dragoman.translation import Translation
+
+Detail = TypeVar("Detail", bound=Message)
 
 
 class DragomanError(Exception):
@@ -158,7 +160,8 @@ def is_over_transport(error: Exception) -> bool:
 
 def _typed(code: grpc.StatusCode, message: str, details: tuple[Any, ...]) -> DragomanError:
     error = _of_code(code, message, details)
-    error.reason = _reason(details)
+    info = _detail(details, error_details_pb2.ErrorInfo)
+    error.reason = None if info is None else str(info.reason)
     return error
 
 
@@ -176,25 +179,21 @@ def _of_code(code: grpc.StatusCode, message: str, details: tuple[Any, ...]) -> D
     return _BY_CODE.get(code, ServerError)(message, status=code.name)
 
 
-def _reason(details: Iterable[Any]) -> str | None:
-    for detail in details:
-        if detail.Is(error_details_pb2.ErrorInfo.DESCRIPTOR):
-            return str(error_details_pb2.ErrorInfo.FromString(detail.value).reason)
+def _detail(details: Iterable[Any], kind: type[Detail]) -> Detail | None:
+    """The first detail of a kind."""
+    for packed in details:
+        found = kind()
+        if packed.Unpack(found):
+            return found
     return None
 
 
 def _violations(details: Iterable[Any]) -> tuple[FieldViolation, ...]:
-    return tuple(
-        FieldViolation(field=violation.field, description=violation.description)
-        for detail in details
-        if detail.Is(error_details_pb2.BadRequest.DESCRIPTOR)
-        for violation in error_details_pb2.BadRequest.FromString(detail.value).field_violations
-    )
+    found = _detail(details, error_details_pb2.BadRequest)
+    violations = () if found is None else found.field_violations
+    return tuple(FieldViolation(field=each.field, description=each.description) for each in violations)
 
 
 def _retry_after_seconds(details: Iterable[Any]) -> float | None:
-    for detail in details:
-        if detail.Is(error_details_pb2.RetryInfo.DESCRIPTOR):
-            delay = error_details_pb2.RetryInfo.FromString(detail.value).retry_delay
-            return float(delay.ToTimedelta().total_seconds())
-    return None
+    found = _detail(details, error_details_pb2.RetryInfo)
+    return None if found is None else float(found.retry_delay.ToTimedelta().total_seconds())

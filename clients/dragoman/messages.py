@@ -9,9 +9,8 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 
-from dragoman.arguments import check_choice
 from dragoman.model import DecodingDefaults, Glossary, Model, ModelReference, Quality
-from dragoman.settings import LengthPolicy, Priority, Settings
+from dragoman.settings import LengthPolicy, Priority, Settings, check_choice
 from dragoman.translation import (
     AlignedTexts,
     Alignment,
@@ -41,14 +40,10 @@ _WARNING_KINDS = {
     getattr(pb, f"WARNING_KIND_{kind.name}"): kind for kind in WarningKind if kind is not WarningKind.UNKNOWN
 }
 _LENGTH_POLICY_NAMES = {getattr(pb, f"LENGTH_POLICY_{name.upper()}"): name for name in get_args(LengthPolicy)}
-_FINISH_REASONS = {
-    pb.FINISH_REASON_STOP: FinishReason.STOP,
-    pb.FINISH_REASON_LENGTH: FinishReason.LENGTH,
-}
+_FINISH_REASONS = {pb.FINISH_REASON_STOP: FinishReason.STOP, pb.FINISH_REASON_LENGTH: FinishReason.LENGTH}
 
 
 def translate_request(texts: list[str], settings: Settings) -> pb.TranslateRequest:
-    """A request with these texts."""
     return pb.TranslateRequest(
         texts=texts,
         **_fields(settings),
@@ -79,7 +74,6 @@ def align_request(
 
 
 def stream_config(settings: Settings) -> pb.TranslateStreamRequest:
-    """The first message of a stream."""
     return pb.TranslateStreamRequest(config=pb.TranslateStreamConfig(**_fields(settings), join_results=True))
 
 
@@ -178,7 +172,6 @@ def detected_languages(response: pb.DetectLanguageResponse) -> list[DetectedLang
 def translation(
     message: pb.Translation, model: ModelReference, path: tuple[ModelReference, ...] = ()
 ) -> Translation:
-    """A translation from its message."""
     return _plain(
         Translation,
         message,
@@ -198,18 +191,13 @@ def translation(
             _plain(TranslationWarning, warning, kind=_WARNING_KINDS.get(warning.kind, WarningKind.UNKNOWN))
             for warning in message.warnings
         ),
-        sentence_confidences=tuple(
-            _plain(SentenceConfidence, confidence) for confidence in message.sentence_confidences
-        ),
+        sentence_confidences=tuple(_plain(SentenceConfidence, each) for each in message.sentence_confidences),
     )
 
 
 def _timings(message: pb.Timings) -> Timings:
-    return Timings(
-        queue_seconds=_seconds(message.queue),
-        encode_seconds=_seconds(message.encode),
-        decode_seconds=_seconds(message.decode),
-    )
+    queue, encode, decode = map(_seconds, (message.queue, message.encode, message.decode))
+    return Timings(queue_seconds=queue, encode_seconds=encode, decode_seconds=decode)
 
 
 def _seconds(duration: Duration) -> float:
@@ -221,12 +209,10 @@ def _alignments(links: Iterable[pb.Alignment]) -> tuple[Alignment, ...]:
 
 
 def model_reference(message: pb.ModelReference) -> ModelReference:
-    """A model's name, version and languages."""
     return _plain(ModelReference, message)
 
 
 def model(message: pb.Model) -> Model:
-    """A model's description from its message."""
     policy = _LENGTH_POLICY_NAMES.get(message.defaults.length_policy)
     return _plain(
         Model,
@@ -241,7 +227,6 @@ def model(message: pb.Model) -> Model:
 
 
 def glossary(message: pb.Glossary) -> Glossary:
-    """A glossary's description from its message."""
     return _plain(Glossary, message, languages=tuple(message.languages))
 
 

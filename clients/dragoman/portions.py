@@ -1,16 +1,20 @@
-"""Which texts of a call travel in which request, for both clients. Knows no threads and no event loop."""
+"""Which texts of a call travel in which request, for both clients, by language where the server detects it.
+
+Knows no threads and no event loop.
+"""
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from dragoman import errors, messages
-from dragoman.arguments import MAX_DETECTION_CHARACTERS
-from dragoman.connection.deadline import RetryBudget
-from dragoman.settings import Settings
-from dragoman.translation import Translation
+from dragoman.connection.channel import RetryBudget
+from dragoman.model import ModelReference
+from dragoman.settings import MAX_DETECTION_CHARACTERS, Settings, invalid
+from dragoman.translation import DetectedLanguage, Translation
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_files.texts import primary_language
 
 MAX_REQUEST_TEXTS = 256
 """Most texts of one request."""
@@ -37,12 +41,7 @@ class Portions:
     """Cuts the texts of a call into requests, and keeps the translations until all are there."""
 
     def __init__(
-        self,
-        texts: list[str],
-        settings: Settings,
-        *,
-        patience_seconds: float,
-        num_elsewhere: int = 0,
+        self, texts: list[str], settings: Settings, *, patience_seconds: float, num_elsewhere: int = 0
     ) -> None:
         """A request that a server has no room for goes on at `num_elsewhere` others."""
         self._num_elsewhere = num_elsewhere
@@ -63,8 +62,7 @@ class Portions:
         taken = self._take(remaining)
         if len(taken) < len(remaining):
             self._waiting.appendleft(remaining[len(taken) :])
-        texts = self._texts[taken.start : taken.stop]
-        request = messages.translate_request(texts, self._settings)
+        request = messages.translate_request(self._texts[taken.start : taken.stop], self._settings)
         portion = Portion(first=taken.start, request=request)
         self._in_flight.append(portion)
         if len(self._in_flight) > 1:
@@ -149,9 +147,7 @@ def _placed(error: errors.DragomanError, first: int) -> errors.DragomanError:
         return f"texts[{int(match[1]) + first}]"
 
     violations = tuple(
-        errors.FieldViolation(
-            field=re.sub(r"^texts\[(\d+)\]$", in_the_call, violation.field), description=violation.description
-        )
+        replace(violation, field=re.sub(r"^texts\[(\d+)\]$", in_the_call, violation.field))
         for violation in error.violations
     )
     message = re.sub(r"\btexts\[(\d+)\](?=: )", in_the_call, str(error))
@@ -178,3 +174,54 @@ def detection_portions(texts: list[str]) -> Iterator[list[str]]:
     beginnings = [text[:MAX_DETECTION_CHARACTERS] for text in texts]
     for start in range(0, len(beginnings), MAX_REQUEST_PAIRS):
         yield beginnings[start : start + MAX_REQUEST_PAIRS]
+
+
+AUTO = "auto"
+"""In place of a source language: each text's own."""
+
+
+class AutoSource:
+    """The texts of a call, by the language of each."""
+
+    def __init__(self, texts: Sequence[str], found: Sequence[DetectedLanguage], target: str) -> None:
+        """Raises InvalidRequestError for a text that clearly is in no language of the server."""
+        self._translations: dict[int, Translation] = {}
+        self._ranks: dict[str, list[int]] = {}
+        self._texts = texts
+        for rank, (text, detected) in enumerate(zip(texts, found, strict=True)):
+            language = detected.language
+            if language is None and any(map(str.isalpha, text)):
+                foreign = next((each.language for each in detected.candidates if not each.served), "another")
+                which = f"texts[{rank}] is in no language of the server; it looks like {foreign}"
+                advice = "name its language if it is one of the server's"
+                raise invalid("source", f"is auto, and {which}: {advice}")
+            if language is None or primary_language(language) == primary_language(target):
+                self._translations[rank] = _untranslated(text, language or "")
+            else:
+                self._ranks.setdefault(language, []).append(rank)
+
+    def groups(self) -> list[tuple[str, list[str]]]:
+        """The languages that are translated from, with their texts."""
+        return [(language, [self._texts[rank] for rank in ranks]) for language, ranks in self._ranks.items()]
+
+    def answer(self, language: str, translations: Sequence[Translation]) -> None:
+        """Takes the translations of a group."""
+        self._translations.update(zip(self._ranks[language], translations, strict=True))
+
+    def translations(self) -> list[Translation]:
+        """All of them, in the order of the texts."""
+        return [self._translations[rank] for rank in range(len(self._texts))]
+
+
+def language_of_all(found: DetectedLanguage) -> str:
+    """The language of many texts, by that of their beginning. Raises InvalidRequestError for none."""
+    if found.language is None:
+        which = "the beginning is in no language of the server"
+        raise invalid("source", f"is auto, and {which}: name its language")
+    return found.language
+
+
+def _untranslated(text: str, language: str) -> Translation:
+    """The text itself, which needs no translation; no model has seen it."""
+    model = ModelReference(name="", version="", source_language=language, target_language=language)
+    return messages.translation(pb.Translation(text=text), model)

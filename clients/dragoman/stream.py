@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import Generic
 
 from dragoman import errors, messages
-from dragoman.arguments import check_count, check_pair, check_stream_text
 from dragoman.messages import MAX_MESSAGE_BYTES, MAX_MESSAGE_TEXTS, stream_items
-from dragoman.settings import Settings
+from dragoman.settings import Settings, check_count, check_pair, check_stream_text
 from dragoman.translation import Key, StreamResult
 from dragoman.v1 import translation_pb2 as pb
 
@@ -121,9 +120,8 @@ class Stream(Iterator[pb.TranslateStreamRequest], Generic[Key]):
         Raises UnavailableError where not, and what reading the texts raised.
         """
         if self._open or not self._ended:
-            raise errors.UnavailableError(
-                f"the server ended the stream, with {len(self._open)} texts unanswered"
-            )
+            rest = f"with {len(self._open)} texts unanswered"
+            raise errors.UnavailableError(f"the server ended the stream, {rest}")
         if self._read_error is not None:
             raise self._read_error
 
@@ -142,6 +140,5 @@ def _result(
         return StreamResult(id=id_, translation=None, error=errors.from_status(message.error))
     model = messages.model_reference(message.model)
     path = tuple(map(messages.model_reference, message.path))
-    return StreamResult(
-        id=id_, translation=messages.translation(message.translation, model, path), error=None
-    )
+    translation = messages.translation(message.translation, model, path)
+    return StreamResult(id=id_, translation=translation, error=None)

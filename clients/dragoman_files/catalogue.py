@@ -67,9 +67,8 @@ def prepare(source: str, reading: Reading) -> str:
     language = reading.target_language.replace("-", "_")
     num_forms, rule = plural_forms(language.split("_")[0].lower())
     head = string[0].replace("charset=CHARSET", "charset=UTF-8", 1)
-    head = re.sub(
-        r'^"Language:[ \t]*\\n"', lambda match: f'"Language: {language}\\n"', head, flags=re.MULTILINE
-    )
+    named = f'"Language: {language}\\n"'
+    head = re.sub(r'^"Language:[ \t]*\\n"', lambda match: named, head, flags=re.MULTILINE)
     before, rest = source[: string.start()], source[string.end() :]
     if head != string[0]:
         # Nobody has looked at a template's header, says its mark.
@@ -89,18 +88,16 @@ def segments(source: str, reading: Reading) -> Iterator[Segment]:
     catalogue = _read(source, reading)
     singular = _singular_form(catalogue)
     header = _HEADER.search(source)
-    strings = (
-        string for string in _STRING.finditer(source) if header is None or string.start() != header.end()
-    )
+    start = -1 if header is None else header.end()
+    strings = (string for string in _STRING.finditer(source) if string.start() != start)
     newline = "\r\n" if "\r\n" in source else "\n"
     for entry, form, text in _messages(catalogue, singular):
         keyword = "msgstr" if form is None else f"msgstr[{form}]"
         present = entry.msgstr if form is None else entry.msgstr_plural[form]
         string = next(strings, None)
         if string is None or string["keyword"] != keyword or _value(string[0]) != present:
-            raise FileError(
-                f"the message of line {entry.linenum or 1} has no {keyword} where it should stand"
-            )
+            which = f"the message of line {entry.linenum or 1}"
+            raise FileError(f"{which} has no {keyword} where it should stand")
         if not present and not entry.fuzzy and has_letters(text):
             end = string.start() + len(string[0].rstrip())
             write = partial(_written, keyword, text, newline)

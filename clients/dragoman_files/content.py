@@ -72,11 +72,9 @@ def check_is_utf8(head: bytes, name: str) -> None:
     A line that is no UTF-8 among many that are is no matter here: it fails alone.
     """
     if b"\x00" in head:
-        raise FileError(
-            f"{name} holds binary data: byte {head.index(0)} is NUL; save what it holds as plain text in "
-            "UTF-8",
-            f". {_BY_FORCE} translates its lines as they are",
-        )
+        problem = f"{name} holds binary data: byte {head.index(0)} is NUL"
+        advice = "; save what it holds as plain text in UTF-8"
+        raise FileError(problem + advice, f". {_BY_FORCE} translates its lines as they are")
     faults = list(_faults(head))
     beyond_ascii = [line for line in head.split(b"\n") if not line.isascii()]
     if 2 * len(faults) > len(beyond_ascii):
@@ -161,9 +159,8 @@ def codec_of(encoding: str, head: bytes) -> Codec:
         # No charmap holds these two, but every encoding of a family has its own way to write them.
         "\n".encode(name)
     except LookupError:
-        raise FileError(
-            f"there is no encoding {encoding[:80]!r}; there are utf-8, utf-16, windows-1252, gb18030 and more"
-        ) from None
+        known = "utf-8, utf-16, windows-1252, gb18030 and more"
+        raise FileError(f"there is no encoding {encoding[:80]!r}; there are {known}") from None
     for ordered, mark in _MARKS.items():
         if head.startswith(mark) and name in (ordered, re.sub("-(le|be)$", "", ordered)):
             return Codec(name=ordered, mark=mark)

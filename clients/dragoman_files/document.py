@@ -107,10 +107,8 @@ def read_whole(source: Input) -> bytes:
     """All bytes. Raises FileError for too many."""
     content = source.rewound().stream.read(MAX_DOCUMENT_BYTES + 1)
     if len(content) > MAX_DOCUMENT_BYTES:
-        raise FileError(
-            f"{source.name} has more than {MAX_DOCUMENT_BYTES >> 20} MiB, and files of its format are held "
-            "in memory: split it"
-        )
+        size = f"{MAX_DOCUMENT_BYTES >> 20} MiB, and files of its format are held in memory"
+        raise FileError(f"{source.name} has more than {size}: split it")
     return content
 
 

@@ -252,14 +252,8 @@ def _joined(text: str) -> str:
     return RangedText(joined, ranges) if ranges else joined
 
 
-_NAMES = {
-    type(None): "null",
-    bool: "a truth value",
-    int: "a number",
-    float: "a number",
-    str: "a string",
-    list: "an array",
-}
+_NAMES = {type(None): "null", bool: "a truth value", str: "a string", list: "an array"}
+_NAMES |= {int: "a number", float: "a number"}
 """JSON's names for its values."""
 
 
@@ -277,8 +271,6 @@ def json_lines(name: FormatName, options: FormatOptions) -> Format:
     """Raises FileError for a key that can't be the text's."""
     keys = options.keys or ("text",)
     if len(keys) > 1 or keys[0] in _RESULTS:
-        raise FileError(
-            f"the text of JSON lines is under one key, and none of {', '.join(_RESULTS)}; given were "
-            f"{', '.join(keys)}"
-        )
+        rule = f"the text of JSON lines is under one key, and none of {', '.join(_RESULTS)}"
+        raise FileError(f"{rule}; given were {', '.join(keys)}")
     return lines_format(name, JsonLines(keys[0], join=bool(options.join_lines)), options)

@@ -28,7 +28,6 @@ def _is_drawn(tag: str) -> bool:
 
 
 def pieces_of(source: str, paragraph: Paragraph, grammar: Grammar, reading: Reading) -> list[Piece]:
-    """The texts of a paragraph."""
     reader = _Reader(source, grammar, reading)
     wholes = _wholes(source, paragraph)
     position = 0
@@ -119,7 +118,6 @@ class _Reader:
         self._last_text = 0
 
     def read(self, event: Event | None) -> None:
-        """Takes in the next event."""
         if event is None:
             self._bound(Piece(start=0, end=0, kind="markup"))
             return
@@ -130,10 +128,8 @@ class _Reader:
             self._names.append(event.name)
             self._num_open[event.name] += 1
             key = (self._around[-1], event.name)
-            is_around = event.name in _AROUND
-            self._around.append(
-                key[0] if is_around else self._numbers.setdefault(key, len(self._numbers) + 1)
-            )
+            number = len(self._numbers) + 1
+            self._around.append(key[0] if event.name in _AROUND else self._numbers.setdefault(key, number))
         in_properties = self._num_open["rPr"] > 0
         if in_properties:
             self._opening.append(raw)

@@ -40,6 +40,7 @@ _PUNCTUATION = re.compile(r"([\\`*_\[\]#+\-.<>|~&=!:])")
 """The characters that may mean something in Markdown."""
 _LINE_BYTES = 250
 """The memory of a line, here and in the parser."""
+Decode = Callable[[str], str]
 
 
 def segments(source: str, reading: Reading) -> Iterator[Segment]:
@@ -76,7 +77,6 @@ class _Markdown:
         _note_end(self._markdown, "image", image)
 
     def segments(self, source: str, reading: Reading) -> Iterator[Segment]:
-        """The texts of a document."""
         lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", source)
         starts = list(accumulate(map(len, lines), initial=0))
         front = _FRONT_MATTER.match(source)
@@ -101,10 +101,8 @@ class _Markdown:
                 columns = _columns(token.content, lines, first, cursor if is_cell else None)
                 cursor = len(lines[first]) if columns is None else columns[0] + len(token.content)
                 if columns is not None:
-                    content_starts = [
-                        starts[number] + column for number, column in enumerate(columns, start=first)
-                    ]
-                    yield from self._texts(reading, token, content_starts, is_cell=is_cell)
+                    begins = [starts[number] + column for number, column in enumerate(columns, start=first)]
+                    yield from self._texts(reading, token, begins, is_cell=is_cell)
             is_cell = token.type in ("td_open", "th_open")
 
     def _tokens(self, body: str, reading: Reading) -> list["Token"]:
@@ -142,12 +140,8 @@ class _Markdown:
 
         encode = partial(self._encode, is_cell=is_cell)
         for segment in block_segments(content, pieces.pieces, reading, encode, self._written):
-            yield replace(
-                segment,
-                start=in_source(segment.start),
-                end=in_source(segment.end),
-                readable=collapse(segment.readable or ""),
-            )
+            start, end, readable = in_source(segment.start), in_source(segment.end), segment.readable
+            yield replace(segment, start=start, end=end, readable=collapse(readable or ""))
 
     def _written(self, run: Run, translation: str) -> str:
         """Raises UnitError for a translation that would be read as other markup than its text is."""
@@ -276,9 +270,7 @@ class _Pieces:
         self._add(end, "text", decode=_unpiped)
         return True
 
-    def _literal(
-        self, literal: str, kind: Kind = "markup", name: str = "", *, decode: Callable[[str], str] = str
-    ) -> bool:
+    def _literal(self, literal: str, kind: Kind = "markup", name: str = "", *, decode: Decode = str) -> bool:
         """Whether this stands here; if so adds its piece."""
         if not self._content.startswith(literal, self.position):
             return False
@@ -286,12 +278,7 @@ class _Pieces:
         return True
 
     def _take(
-        self,
-        pattern: str,
-        kind: Kind = "markup",
-        name: str = "",
-        *,
-        decode: Callable[[str], str] | None = None,
+        self, pattern: str, kind: Kind = "markup", name: str = "", *, decode: Decode | None = None
     ) -> bool:
         """Whether the pattern matches here; if so adds its piece, a text where it is decoded."""
         match = re.compile(pattern, re.DOTALL).match(self._content, self.position)
@@ -322,13 +309,7 @@ class _Pieces:
         return True
 
     def _add(
-        self,
-        end: int,
-        kind: Kind,
-        *,
-        name: str = "",
-        decode: Callable[[str], str] = str,
-        output: str | None = None,
+        self, end: int, kind: Kind, *, name: str = "", decode: Decode = str, output: str | None = None
     ) -> None:
         piece = Piece(start=self.position, end=end, kind=kind, name=name, decode=decode, output=output)
         self.pieces.append(piece)

@@ -10,22 +10,12 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any
 
-from dragoman_files import (
-    catalogue,
-    fluent_strings,
-    hypertext,
-    markdown,
-    resources,
-    strings,
-    subtitles,
-    xliff,
-    xml_texts,
-)
-from dragoman_files.accelerators import without_accelerators
+from dragoman_files import catalogue, hypertext, markdown, resources, strings, subtitles, xliff, xml_texts
 from dragoman_files.document import Segment, document_format
 from dragoman_files.format import FileError, Format, FormatName, FormatOptions, Reading
 from dragoman_files.lines import TextLines, json_lines, lines_format
 from dragoman_files.packages import PACKAGED, package_format
+from dragoman_files.resources import without_accelerators
 from dragoman_files.tables import table_format
 from dragoman_files.texts import read_table
 
@@ -37,54 +27,37 @@ def _of_menus(segments: _Segments, *, is_html: bool) -> _Segments:
     return lambda source, reading: without_accelerators(segments(source, reading), is_html=is_html)
 
 
-_xml = partial(document_format, declared=xml_texts.declared_encoding, has_references=True, text_format="html")
+_plain, _tagged = document_format, partial(document_format, text_format="html")
+_catalogue = partial(_plain, declared=catalogue.declared_encoding)
+_page = partial(_tagged, declared=hypertext.declared_encoding, has_references=True)
+_xml = partial(_tagged, declared=xml_texts.declared_encoding, has_references=True)
+_messages = partial(_xml, segments=_of_menus(xliff.segments, is_html=True), prepare=xliff.prepare)
 
 _FORMATS: dict[FormatName, tuple[str, Callable[[FormatName, FormatOptions], Format]]] = {
     "text": ("", lambda name, options: lines_format(name, TextLines(), options)),
     "jsonl": (".jsonl .ndjson .jsonlines", json_lines),
-    "json": (".json", partial(document_format, segments=strings.json_segments)),
-    "arb": (
-        ".arb",
-        partial(document_format, segments=strings.bundle_segments, prepare=strings.prepare_bundle),
-    ),
-    "yaml": (".yaml .yml", partial(document_format, segments=strings.yaml_segments)),
-    "ftl": (".ftl", partial(document_format, segments=fluent_strings.segments)),
-    "strings": (".strings", partial(document_format, segments=strings.apple_segments)),
+    "json": (".json", partial(_plain, segments=strings.json_segments)),
+    "arb": (".arb", partial(_plain, segments=strings.bundle_segments, prepare=strings.prepare_bundle)),
+    "yaml": (".yaml .yml", partial(_plain, segments=strings.yaml_segments)),
+    "ftl": (".ftl", partial(_plain, segments=resources.fluent_segments)),
+    "strings": (".strings", partial(_plain, segments=strings.apple_segments)),
     "resx": (".resx .resw", partial(_xml, segments=_of_menus(resources.RESX.segments, is_html=True))),
     "android": (".strings.xml", partial(_xml, segments=resources.android_segments)),
-    "ts": (".ts", partial(_xml, segments=_of_menus(xliff.segments, is_html=True), prepare=xliff.prepare)),
+    "ts": (".ts", _messages),
     "csv": (".csv", table_format),
     "tsv": (".tsv", table_format),
-    "srt": (".srt", partial(document_format, segments=subtitles.srt_segments, text_format="html")),
-    "vtt": (".vtt", partial(document_format, segments=subtitles.vtt_segments, text_format="html")),
+    "srt": (".srt", partial(_tagged, segments=subtitles.srt_segments)),
+    "vtt": (".vtt", partial(_tagged, segments=subtitles.vtt_segments)),
     "html": (
         ".html .htm .xhtml",
-        partial(
-            document_format,
-            segments=hypertext.segments,
-            prepare=hypertext.prepare,
-            declared=hypertext.declared_encoding,
-            has_references=True,
-            text_format="html",
-        ),
+        partial(_page, segments=hypertext.segments, prepare=hypertext.prepare),
     ),
-    "markdown": (
-        ".md .markdown",
-        partial(document_format, segments=markdown.segments, text_format="html"),
-    ),
+    "markdown": (".md .markdown", partial(_tagged, segments=markdown.segments)),
     "po": (
         ".po .pot",
-        partial(
-            document_format,
-            segments=_of_menus(catalogue.segments, is_html=False),
-            prepare=catalogue.prepare,
-            declared=catalogue.declared_encoding,
-        ),
+        partial(_catalogue, segments=_of_menus(catalogue.segments, is_html=False), prepare=catalogue.prepare),
     ),
-    "xliff": (
-        ".xliff .xlf",
-        partial(_xml, segments=_of_menus(xliff.segments, is_html=True), prepare=xliff.prepare),
-    ),
+    "xliff": (".xliff .xlf", _messages),
     **{name: (f".{name}", package_format) for name in PACKAGED},
 }
 """The suffixes of each format, and what opens one."""
@@ -108,7 +81,6 @@ def _kind(suffix: str) -> str | None:
 
 
 def format_names() -> list[FormatName]:
-    """The names of all formats."""
     return list(_FORMATS)
 
 
@@ -118,7 +90,6 @@ def known_suffixes() -> list[str]:
 
 
 def is_compressed(path: PurePath) -> bool:
-    """Whether the file is compressed by gzip."""
     return path.suffix.lower() == ".gz"
 
 

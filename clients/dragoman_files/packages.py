@@ -173,17 +173,15 @@ _LANGUAGE_OF_BOOK = re.compile(r"(<(?:\w+:)?language\b[^<>]*>\s*)([^<>\s]+)")
 
 
 def _book_parts(archive: zipfile.ZipFile) -> _Parts:
-    package = next(
-        (tag.attribute("full-path") for tag in _tags(archive, "META-INF/container.xml", "rootfile")), None
-    )
+    roots = _tags(archive, "META-INF/container.xml", "rootfile")
+    package = next((tag.attribute("full-path") for tag in roots), None)
     if package is None:
         raise FileError("its container names no package")
     members = set(archive.namelist())
+    folder = posixpath.dirname(package)
+    items = ((unquote(tag.attribute("href") or ""), tag) for tag in _tags(archive, package, "item"))
     types = {
-        posixpath.normpath(
-            posixpath.join(posixpath.dirname(package), unquote(tag.attribute("href") or ""))
-        ): (tag.attribute("media-type"))
-        for tag in _tags(archive, package, "item")
+        posixpath.normpath(posixpath.join(folder, path)): tag.attribute("media-type") for path, tag in items
     }
     stated = _LANGUAGE_OF_BOOK.search(archive.read(package).decode(errors="replace"))
     prepare = partial(_in_target_language, stated[2] if stated else "")

@@ -70,9 +70,8 @@ def _segments(
             if header or source.startswith(_NO_CUES, begin):
                 continue
             if not has_cue:
-                raise FileError(
-                    f"line {_line(source, begin)} begins no cue: {source[begin:end].strip()[:80]!r}"
-                )
+                text = source[begin:end].strip()[:80]
+                raise FileError(f"line {_line(source, begin)} begins no cue: {text!r}")
             start = begin
         has_cue = True
         pieces = _pieces(source, start, end, decode, join)
@@ -160,10 +159,8 @@ def _text_start(source: str, start: int, end: int) -> int | None:
         if _TIMING.match(line[0]):
             return line.end()
         if "-->" in line[0]:
-            raise FileError(
-                f"line {_line(source, position)} is no timing such as 00:00:01,000 --> 00:00:02,000: "
-                f"{line[0].strip()[:80]!r}"
-            )
+            rule = "no timing such as 00:00:01,000 --> 00:00:02,000"
+            raise FileError(f"line {_line(source, position)} is {rule}: {line[0].strip()[:80]!r}")
         position = line.end()
     return None
 

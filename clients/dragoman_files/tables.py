@@ -41,11 +41,7 @@ def table_format(name: FormatName, options: FormatOptions) -> Format:
     """
     if not options.columns:
         each = "for each column to translate: its name in the first row, or its number from 1"
-        raise FileError(
-            "a table needs ",
-            f"--column, once {each}",
-            elsewhere=f"columns, one {each}",
-        )
+        raise FileError("a table needs ", f"--column, once {each}", elsewhere=f"columns, one {each}")
     return Format(name=name, noun="cells", units=_Table(name, options).units, checks_encoding=False)
 
 

@@ -156,9 +156,8 @@ def _run(
         while source[end - 1] in BLANK:
             end -= 1
         within[-1] = replace(within[-1], end=end)
-    text = "".join(
-        piece.decode(source[piece.start : piece.end]) for piece in within if piece.kind in ("text", "break")
-    )
+    texts = (piece for piece in within if piece.kind in ("text", "break"))
+    text = "".join(piece.decode(source[piece.start : piece.end]) for piece in texts)
     return Run(source, within, text, encode) if has_letters(text) else None
 
 
@@ -285,11 +284,8 @@ class Run:
         found = _TAG.split(translation)
         tags = found[1::2]
         num_pieces = len(self._tagged)
-        if (
-            Counter(tags[:num_pieces]) != Counter(list(self._tagged))
-            or tags[num_pieces:] != list(self._values)
-            or not _nests(tags)
-        ):
+        has_all = Counter(tags[:num_pieces]) == Counter(list(self._tagged))
+        if not (has_all and tags[num_pieces:] == list(self._values) and _nests(tags)):
             raise UnitError("the translation has not the markup of its text")
         texts = list(map(unescape, found[::2]))
         values = {

@@ -88,9 +88,8 @@ def _checked(found: Iterator[Event]) -> Iterator[Event]:
             has_root = True
             version = event.attribute("version") or ""
             if event.name not in ("xliff", "TS") or not version.startswith(("1.", "2.")):
-                raise FileError(
-                    f"no XLIFF 1 or 2, nor Qt's TS, but <{event.name}>, version {version or 'unknown'}"
-                )
+                found_instead = f"<{event.name}>, version {version or 'unknown'}"
+                raise FileError(f"no XLIFF 1 or 2, nor Qt's TS, but {found_instead}")
         yield event
 
 
@@ -230,12 +229,9 @@ def _outside(inner: Sequence[Event], ranges: Sequence[tuple[int, int]]) -> Itera
 
 def _is_open(source: str, target: _Element) -> bool:
     """Whether a target waits for its translation."""
-    is_empty = (
-        not any(event.kind == "start" for event in target.inner)
-        and not "".join(
-            source[event.start : event.end] for event in target.inner if event.kind in ("text", "cdata")
-        ).strip()
-    )
+    texts = (event for event in target.inner if event.kind in ("text", "cdata"))
+    has_text = any(source[event.start : event.end].strip() for event in texts)
+    is_empty = not has_text and not any(event.kind == "start" for event in target.inner)
     return is_empty or target.start.attribute("state") in _UNTRANSLATED_STATES
 
 

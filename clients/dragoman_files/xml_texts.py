@@ -45,7 +45,6 @@ class Event:
     """A start tag's attributes, with prefixes: the name and the value of each."""
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """The attributes, by name and value."""
         return zip(self.attributes[::2], self.attributes[1::2], strict=True)
 
     def attribute(self, name: str) -> str | None:
@@ -79,10 +78,8 @@ def events(source: str, check: Callable[[], None] = lambda: None) -> Iterator[Ev
         try:
             reader.parser.Parse(content[begin : begin + size], begin + size >= len(content))
         except expat.ExpatError as error:
-            raise FileError(
-                f"no well-formed XML: {expat.ErrorString(error.code)} at line {error.lineno}, column "
-                f"{error.offset + 1}"
-            ) from None
+            place = f"line {error.lineno}, column {error.offset + 1}"
+            raise FileError(f"no well-formed XML: {expat.ErrorString(error.code)} at {place}") from None
         for position, event in reader.events:
             end = start + len(content[num_bytes:position].decode())
             if last is not None:
@@ -252,12 +249,8 @@ def text_pieces(source: str, event: Event, *, join: bool) -> Iterator[Piece]:
     for number, part in enumerate(_NEWLINE.split(source[start : event.end])):
         end = start + len(part)
         if number % 2:
-            yield Piece(
-                start=start,
-                end=end,
-                kind="text" if join else "break",
-                decode=lambda raw: " " if join else "\n",
-            )
+            kind: Kind = "text" if join else "break"
+            yield Piece(start=start, end=end, kind=kind, decode=lambda raw: " " if join else "\n")
         elif part:
             yield Piece(start=start, end=end, kind="text", decode=decode, name=name)
         start = end

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 from dragoman_bundle.bundle import Bundle, open_bundle
+from dragoman_bundle.errors import check_language, check_name
 from dragoman_bundle.manifest import CARD_FILE, SHORTLIST_FILE, ShortlistSpec
-from dragoman_bundle.names import check_language, check_name
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.writer import seal, staged_bundle
 

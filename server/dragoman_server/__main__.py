@@ -7,7 +7,6 @@ import sys
 
 
 def main() -> None:
-    """Runs the server."""
     # SIGHUP, which would end the process while it is being loaded, waits until the server takes it.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     from dragoman_server.cli import serve

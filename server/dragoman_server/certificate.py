@@ -7,8 +7,8 @@ from pathlib import Path
 
 from dragoman_bundle.checked_files import read_regular
 
-from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.errors import ServerFileError
+from dragoman_server.turns import run_in_daemon_thread, wait_for
 
 MAX_FILE_BYTES = 1 << 20
 """Most bytes of a certificate's file, or of its key's."""
@@ -97,9 +97,8 @@ def read_authorities(path: Path) -> bytes:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=content.decode("ascii"))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ServerFileError(
-            f"{path} can't be read as certificates of authorities, in PEM: {reason}"
-        ) from error
+        kind = "certificates of authorities, in PEM"
+        raise ServerFileError(f"{path} can't be read as {kind}: {reason}") from error
     return content
 
 

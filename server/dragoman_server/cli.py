@@ -33,9 +33,8 @@ class _LongRunning(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the options by group."""
         headings = {option.name: option.heading for option in options(ServerConfig)}
-        for heading, group in groupby(
-            self.get_params(ctx), key=lambda each: headings.get(each.name or "", "")
-        ):
+        listed = self.get_params(ctx)
+        for heading, group in groupby(listed, key=lambda each: headings.get(each.name or "", "")):
             with formatter.section(heading or "Help"):
                 formatter.write_dl([record for each in group if (record := each.get_help_record(ctx))])
 
@@ -62,7 +61,7 @@ def serve(**values: Any) -> None:
 
     from dragoman_server.engine import DeviceUnavailableError
     from dragoman_server.logs import open_log
-    from dragoman_server.models.getting import GettingError
+    from dragoman_server.models.manager import GettingError
     from dragoman_server.models.repository import RepositoryError
     from dragoman_server.server import EngineEndedError, PortError
     from dragoman_server.server import serve as serve_until_stopped

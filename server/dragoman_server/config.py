@@ -223,9 +223,8 @@ class ServerConfig:
             try:
                 ipaddress.ip_network(proxy)
             except ValueError as error:
-                raise ValueError(
-                    f"http_trusted_proxies is {proxy!r}; it must be an address or a network, as 10.0.0.0/8"
-                ) from error
+                rule = "it must be an address or a network, as 10.0.0.0/8"
+                raise ValueError(f"http_trusted_proxies is {proxy!r}; {rule}") from error
         if self.tls_client_ca is not None and self.tls_certificate is None:
             raise ValueError("tls_client_ca needs TLS; give tls_certificate and tls_key too")
         if self.caller_limits is not None and self.tokens is None and self.tls_client_ca is None:
@@ -235,10 +234,8 @@ class ServerConfig:
             )
         has_same_host = (self.metrics_host or self.host) == self.host
         if has_same_host and self.metrics_port == self.port != 0:
-            raise ValueError(
-                f"metrics_port is {self.metrics_port}, where gRPC listens already; choose another, "
-                "or 0 for no metrics"
-            )
+            where = f"{self.metrics_port}, where gRPC listens already"
+            raise ValueError(f"metrics_port is {where}; choose another, or 0 for no metrics")
         if self.http_port and (self.http_host or self.host) == self.host and self.http_port == self.port:
             raise ValueError(f"http_port is {self.http_port}, where gRPC listens already; choose another")
         if self.pinned_models and self.max_loaded_models is None:
@@ -247,7 +244,5 @@ class ServerConfig:
                 "model is loaded from the start and stays; set that, or pin none"
             )
         if self.limits.max_beam_size > self.engine.max_rows:
-            raise ValueError(
-                f"max_beam_size is {self.limits.max_beam_size}, "
-                f"more rows than max_rows = {self.engine.max_rows} allows"
-            )
+            rows = f"more rows than max_rows = {self.engine.max_rows} allows"
+            raise ValueError(f"max_beam_size is {self.limits.max_beam_size}, {rows}")

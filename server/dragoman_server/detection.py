@@ -64,8 +64,6 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class DetectedLanguage:
-    """The language of a text."""
-
     language: str | None
     """None where it clearly is in no language that is served, or holds no letter."""
     confidence: float
@@ -171,11 +169,8 @@ def choose(
     sure = SURE if len(text.split()) > 1 else SURE_OF_A_WORD
     if possible and shares[likeliest] < sure:
         likeliest = max(sorted(possible), key=shares.__getitem__)
-    return DetectedLanguage(
-        language=codes[likeliest],
-        confidence=shares[likeliest],
-        candidates=_candidates(shares, codes),
-    )
+    found = _candidates(shares, codes)
+    return DetectedLanguage(language=codes[likeliest], confidence=shares[likeliest], candidates=found)
 
 
 def _shares(scores: Mapping[str, float], num_bytes: int) -> dict[str, float]:
@@ -189,11 +184,10 @@ def _shares(scores: Mapping[str, float], num_bytes: int) -> dict[str, float]:
 
 
 def _candidates(shares: Mapping[str, float], codes: Mapping[str, str]) -> tuple[Candidate, ...]:
+    ranked = sorted(shares.items(), key=lambda share: share[1], reverse=True)
     return tuple(
-        Candidate(
-            language=codes.get(language, language), confidence=shares[language], is_served=language in codes
-        )
-        for language in sorted(shares, key=shares.__getitem__, reverse=True)
+        Candidate(language=codes.get(name, name), confidence=share, is_served=name in codes)
+        for name, share in ranked
     )
 
 
@@ -219,8 +213,7 @@ def _of_short(lingua: "Lingua | None", text: str) -> dict[str, float]:
     """What is added to the scores of a text's languages, if it is short."""
     if lingua is None or len(text.split(maxsplit=SHORT_WORDS)) > SHORT_WORDS:
         return {}
-    confidences = lingua.compute_language_confidence_values(text)
     return {
         each.language.iso_code_639_1.name.lower(): SHORT_WEIGHT * math.log(max(each.value, _LEAST_CONFIDENCE))
-        for each in confidences
+        for each in lingua.compute_language_confidence_values(text)
     }

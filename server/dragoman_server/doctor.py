@@ -5,10 +5,9 @@ import resource
 import shutil
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import click
 from dragoman_bundle.cli import list_bundles
@@ -33,8 +32,7 @@ VECTOR_INSTRUCTIONS = ("avx512_vnni", "avx_vnni", "asimddp")
 """Names, in /proc/cpuinfo, of instructions that multiply 8-bit integers quickly."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Finding:
+class Finding(NamedTuple):
     """What was looked at, and what to do where it is not as it should be."""
 
     verdict: Verdict
@@ -70,7 +68,7 @@ def doctor(models: Path) -> None:
 
 def _examine(models: Path) -> Iterator[Finding]:
     version = f"dragoman {metadata.version('dragoman')}, Python {platform.python_version()}"
-    yield Finding(verdict="ok", subject="versions", found=f"{version}, {platform.machine()}")
+    yield Finding("ok", "versions", f"{version}, {platform.machine()}")
     yield from _examine_extras()
     yield _examine_onnxruntime()
     yield from _examine_machine()
@@ -84,10 +82,10 @@ def _examine_extras() -> Iterator[Finding]:
             for module in modules:
                 import_module(module)
         except ImportError as error:
-            lack = f"not installed ({error.name or error}); only {purpose} needs it"
-            yield Finding(verdict="ok", subject=f"extra {extra}", found=lack)
+            found = f"not installed ({error.name or error}); only {purpose} needs it"
         else:
-            yield Finding(verdict="ok", subject=f"extra {extra}", found=f"installed: {purpose}")
+            found = f"installed: {purpose}"
+        yield Finding("ok", f"extra {extra}", found)
 
 
 def _examine_onnxruntime() -> Finding:
@@ -95,16 +93,14 @@ def _examine_onnxruntime() -> Finding:
         from dragoman_server.engine.onnx.session import installed
     except ImportError as error:
         way_out = "Install the extra server-cpu, or server where there is an NVIDIA GPU."
-        return Finding(verdict="error", subject="onnxruntime", found=f"missing: {error}", way_out=way_out)
+        return Finding("error", "onnxruntime", f"missing: {error}", way_out)
     version, providers = installed()
     names = [name.removesuffix("ExecutionProvider") for name in providers]
     found = f"{version}, {', '.join(names)}"
     if shutil.which("nvidia-smi") and "CUDAExecutionProvider" not in providers:
-        way_out = (
-            "A GPU's driver is here, and this build can't use it: install server in place of server-cpu."
-        )
-        return Finding(verdict="warning", subject="onnxruntime", found=found, way_out=way_out)
-    return Finding(verdict="ok", subject="onnxruntime", found=found)
+        lack = "A GPU's driver is here, and this build can't use it"
+        return Finding("warning", "onnxruntime", found, f"{lack}: install server in place of server-cpu.")
+    return Finding("ok", "onnxruntime", found)
 
 
 def _examine_machine() -> Iterator[Finding]:
@@ -113,45 +109,39 @@ def _examine_machine() -> Iterator[Finding]:
     quick = [name for name in VECTOR_INSTRUCTIONS if name in flags]
     found = f"{count_processors()} that this process may use"
     if quick:
-        yield Finding(verdict="ok", subject="processors", found=f"{found}, with {', '.join(quick)}")
+        yield Finding("ok", "processors", f"{found}, with {', '.join(quick)}")
     else:
         way_out = "int8 models run, but slower than with AVX-512 VNNI, AVX-VNNI or Arm's dot products."
-        yield Finding(verdict="warning", subject="processors", found=found, way_out=way_out)
+        yield Finding("warning", "processors", found, way_out)
     memory = available_memory()
     if memory is not None:
-        is_low = memory < MIN_MEMORY
         way_out = "--max-loaded-models bounds how many models are loaded at a time."
-        yield Finding(
-            verdict="warning" if is_low else "ok",
-            subject="memory",
-            found=f"{memory / (1 << 30):.1f} GiB free",
-            way_out=way_out if is_low else "",
-        )
+        yield _lowness(memory < MIN_MEMORY, "memory", f"{memory / (1 << 30):.1f} GiB free", way_out)
     num_files, wanted = resource.getrlimit(resource.RLIMIT_NOFILE)[1], RequestLimits.max_connections
-    is_low = num_files < wanted and num_files != resource.RLIM_INFINITY
-    yield Finding(
-        verdict="warning" if is_low else "ok",
-        subject="open files",
-        found="no limit" if num_files == resource.RLIM_INFINITY else f"{num_files:,} at most",
-        way_out=f"The server takes fewer connections than {wanted:,}: raise `ulimit -n`." if is_low else "",
-    )
+    is_bounded = num_files != resource.RLIM_INFINITY
+    found = f"{num_files:,} at most" if is_bounded else "no limit"
+    way_out = f"The server takes fewer connections than {wanted:,}: raise `ulimit -n`."
+    yield _lowness(is_bounded and num_files < wanted, "open files", found, way_out)
+
+
+def _lowness(is_low: bool, subject: str, found: str, way_out: str) -> Finding:
+    return Finding("warning", subject, found, way_out) if is_low else Finding("ok", subject, found)
 
 
 def _examine_port(name: str) -> Finding:
     port, option = getattr(ServerConfig, name), "--" + name.replace("_", "-")
     try:
         with socket.create_server((ServerConfig.host, port)):
-            return Finding(verdict="ok", subject=f"port {port}", found=f"free for {option}")
+            return Finding("ok", f"port {port}", f"free for {option}")
     except OSError as error:
         way_out = f"A server may be running already; {option} chooses another."
-        return Finding(verdict="warning", subject=f"port {port}", found=str(error), way_out=way_out)
+        return Finding("warning", f"port {port}", str(error), way_out)
 
 
 def _examine_models(folder: Path) -> Iterator[Finding]:
     bundles = list(list_bundles(folder))
     for key, problem in bundles:
-        verdict: Verdict = "error" if problem else "ok"
-        yield Finding(verdict=verdict, subject=f"model {key}", found=problem or "every file is whole")
+        yield Finding("error" if problem else "ok", f"model {key}", problem or "every file is whole")
     if not bundles:
         way_out = "`dragoman get de-en` fetches one; --models names another folder."
-        yield Finding(verdict="error", subject="models", found=f"none in {folder}", way_out=way_out)
+        yield Finding("error", "models", f"none in {folder}", way_out)

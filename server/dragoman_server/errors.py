@@ -1,4 +1,4 @@
-"""Errors of calls, each of which has its status in `statuses`; and of files that a server was given.
+"""Errors of calls, each of which has its status in `statuses`; of files; and what they repeat of a caller.
 
 Exception
 ├── RequestError                 the server refuses the call
@@ -30,8 +30,7 @@ Must not know gRPC.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 MAX_VIOLATIONS = 8
 """Most violations that an error tells of. It travels in a call's trailer, which gRPC bounds at 8 KiB."""
@@ -45,8 +44,7 @@ class RequestError(Exception):
     """Base of what the server refuses on its own."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Violation:
+class Violation(NamedTuple):
     """A field that is wrong."""
 
     field: str
@@ -67,6 +65,17 @@ class InvalidRequestError(RequestError, ValueError):
         if num_more := len(violations) - len(self.violations):
             descriptions.append(f"and {num_more} more")
         super().__init__("; ".join(descriptions))
+
+
+def refusal(field: str, description: str) -> InvalidRequestError:
+    """The error of one field; of the whole request where it is ""."""
+    return InvalidRequestError([Violation(field, description)])
+
+
+def raise_if_any(violations: Sequence[Violation]) -> None:
+    """Raises InvalidRequestError for violations, if there are any."""
+    if violations:
+        raise InvalidRequestError(violations)
 
 
 class ModelNotFoundError(RequestError, LookupError):
@@ -194,3 +203,21 @@ class MethodError(UnsupportedError):
 
     def __init__(self, method: str, allowed: Sequence[str]) -> None:
         super().__init__(f"the method is {method}; here it must be {' or '.join(allowed)}")
+
+
+MAX_QUOTED_CHARACTERS = 80
+"""Most characters that are repeated of what a caller wrote."""
+MAX_LISTED_NAMES = 20
+"""Most names that are listed."""
+
+
+def quote(text: str) -> str:
+    """A caller's words, in quotation marks and cut short where it is long."""
+    return repr(text if len(text) <= MAX_QUOTED_CHARACTERS else f"{text[: MAX_QUOTED_CHARACTERS - 1]}…")
+
+
+def list_names(names: Sequence[str]) -> str:
+    """The names, or the first of them and how many more there are."""
+    listed = ", ".join(names[:MAX_LISTED_NAMES])
+    num_more = len(names) - MAX_LISTED_NAMES
+    return f"{listed}, and {num_more} more" if num_more > 0 else listed

@@ -43,7 +43,6 @@ class Glossary:
         self,
         source_language: str,
         target_language: str,
-        *,
         is_inflected: bool = False,
         is_as_written: bool = False,
     ) -> TermIndex | None:
@@ -52,25 +51,16 @@ class Glossary:
         if source is None or target is None or source == target:
             return None
         key = source, target, is_inflected, is_as_written
-        found = self._indexes.get(key)
-        if found is None:
-            found = self._indexes[key] = TermIndex(
-                [
-                    Term(source=entry[source], target=entry[target])
-                    for entry in self.entries
-                    if entry[source] and entry[target]
-                ],
-                stemmed_in=source_language if is_inflected else "",
-                is_as_written=is_as_written,
-            )
-        return found
+        if key not in self._indexes:
+            pairs = ((entry[source], entry[target]) for entry in self.entries)
+            terms = [Term(source=word, target=other) for word, other in pairs if word and other]
+            stemmed_in = source_language if is_inflected else ""
+            self._indexes[key] = TermIndex(terms, stemmed_in=stemmed_in, is_as_written=is_as_written)
+        return self._indexes[key]
 
     def _column(self, language: str) -> int | None:
-        found = [
-            (how_far, rank)
-            for rank, has in enumerate(self.languages)
-            if (how_far := distance(language, has)) is not None
-        ]
+        distances = (distance(language, has) for has in self.languages)
+        found = [(how_far, rank) for rank, how_far in enumerate(distances) if how_far is not None]
         return min(found)[1] if found else None
 
 
@@ -101,9 +91,8 @@ def read_glossary(path: Path) -> Glossary:
         raise ServerFileError(f"{path} can't be read: {error}") from error
     languages = tuple(cell.strip() for cell in (lines[0] if lines else "").split("\t"))
     if len(languages) < 2 or not all(languages) or len(set(languages)) < len(languages):
-        raise ServerFileError(
-            f"{path}, line 1: must be two or more languages with tabs between them, such as de and en"
-        )
+        rule = "must be two or more languages with tabs between them, such as de and en"
+        raise ServerFileError(f"{path}, line 1: {rule}")
     entries: list[tuple[str, ...]] = []
     seen: dict[tuple[int, str], int] = {}
     for number, line in enumerate(lines[1:], start=2):
@@ -111,18 +100,16 @@ def read_glossary(path: Path) -> Glossary:
             continue
         cells = tuple(cell.strip() for cell in line.split("\t"))
         if len(cells) != len(languages):
-            raise ServerFileError(
-                f"{path}, line {number}: {len(cells)} columns; the first line has {len(languages)}"
-            )
+            columns = f"{len(cells)} columns; the first line has {len(languages)}"
+            raise ServerFileError(f"{path}, line {number}: {columns}")
         if sum(map(bool, cells)) < 2:
             raise ServerFileError(f"{path}, line {number}: has a term in fewer than two languages")
         for column, cell in enumerate(cells):
             first = seen.setdefault((column, cell.casefold()), number)
             # As a target a word may stand for several.
             if cell and first != number and column == 0:
-                raise ServerFileError(
-                    f"{path}, line {number}: {cell!r} stands in line {first} already; leave one"
-                )
+                twice = f"{cell!r} stands in line {first} already; leave one"
+                raise ServerFileError(f"{path}, line {number}: {twice}")
         entries.append(cells)
     return Glossary(name=path.stem, languages=languages, entries=tuple(entries), changed_at=changed_at)
 

@@ -9,7 +9,7 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,11 @@ def _default_server() -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def _file_option(flag: str, variable: str, meaning: str) -> Callable[[Any], Any]:
+    path = click.Path(path_type=Path)
+    return click.option(flag, envvar=variable, type=path, show_envvar=True, help=meaning)
+
+
 @click.command(context_settings={"show_default": True})
 @click.option(
     "--server",
@@ -45,34 +50,22 @@ def _default_server() -> str:
     show_default="host and port as `dragoman serve` takes them",
     help="HOST:PORT of the server.",
 )
-@click.option(
+@_file_option(
     "--tls-certificate",
-    envvar="DRAGOMAN_SERVE_TLS_CERTIFICATE",
-    type=click.Path(path_type=Path),
-    show_envvar=True,
-    help="PEM file of the certificate that the server has; without one it is called without TLS.",
+    "DRAGOMAN_SERVE_TLS_CERTIFICATE",
+    "PEM file of the certificate that the server has; without one it is called without TLS.",
 )
-@click.option(
+@_file_option(
     "--tokens",
-    envvar="DRAGOMAN_SERVE_TOKENS",
-    type=click.Path(path_type=Path),
-    show_envvar=True,
-    help=f"The server's file of tokens. It tells where its graphs run if one is of the caller {CALLER!r}.",
+    "DRAGOMAN_SERVE_TOKENS",
+    f"The server's file of tokens. It tells where its graphs run if one is of the caller {CALLER!r}.",
 )
-@click.option(
+@_file_option(
     "--client-certificate",
-    envvar="DRAGOMAN_CLIENT_CERTIFICATE",
-    type=click.Path(path_type=Path),
-    show_envvar=True,
-    help="PEM file of the certificate that a server with --tls-client-ca asks for.",
+    "DRAGOMAN_CLIENT_CERTIFICATE",
+    "PEM file of the certificate that a server with --tls-client-ca asks for.",
 )
-@click.option(
-    "--client-key",
-    envvar="DRAGOMAN_CLIENT_KEY",
-    type=click.Path(path_type=Path),
-    show_envvar=True,
-    help="PEM file of its key.",
-)
+@_file_option("--client-key", "DRAGOMAN_CLIENT_KEY", "PEM file of its key.")
 @click.option("--service", default="", help='Which service; "" is the server as a whole.')
 @click.option("--timeout", default=3.0, help="Seconds to wait.")
 def healthcheck(
@@ -93,10 +86,8 @@ def healthcheck(
         return max(0.001, deadline - time.monotonic())
 
     # Over TLS that waits up to twice, to connect and to shake hands, and the check is to have its time.
-    client_files = (
-        None if client_certificate is None or client_key is None else (client_certificate, client_key)
-    )
-    with _open_channel(server, tls_certificate, client_files, timeout / 3) as channel:
+    files = None if client_certificate is None or client_key is None else (client_certificate, client_key)
+    with _open_channel(server, tls_certificate, files, timeout / 3) as channel:
         try:
             request = health_pb2.HealthCheckRequest(service=service)
             status = health_pb2_grpc.HealthStub(channel).Check(request, timeout=left()).status
@@ -113,10 +104,8 @@ def healthcheck(
             stub = pb_grpc.TranslationServiceStub(channel)
             listed = stub.ListModels(pb.ListModelsRequest(), timeout=left(), metadata=metadata)
             for model in listed.models:
-                graphs = ", ".join(
-                    f"{graph} on {provider}" for graph, provider in sorted(model.providers.items())
-                )
-                click.echo(f"{model.name}/{model.version}, {model.precision}: {graphs}")
+                graphs = (f"{graph} on {provider}" for graph, provider in sorted(model.providers.items()))
+                click.echo(f"{model.name}/{model.version}, {model.precision}: {', '.join(graphs)}")
 
 
 def _metadata(tokens: Path | None) -> tuple[tuple[str, str], ...]:
@@ -136,20 +125,12 @@ def _open_channel(
     host, _, port = server.rpartition(":")
     try:
         name = _name_in(certificate, host.strip("[]"), int(port), timeout_seconds=timeout)
-        client = (
-            {}
-            if client_files is None
-            else {
-                "certificate_chain": client_files[0].read_bytes(),
-                "private_key": client_files[1].read_bytes(),
-            }
-        )
-        credentials = grpc.ssl_channel_credentials(certificate.read_bytes(), **client)
+        chain, key = (None, None) if client_files is None else (file.read_bytes() for file in client_files)
+        credentials = grpc.ssl_channel_credentials(certificate.read_bytes(), key, chain)
     except (OSError, ValueError) as error:
         raise click.ClickException(f"{server} does not answer with {certificate}: {error}") from error
-    return grpc.secure_channel(
-        server, credentials, options=[*options, ("grpc.ssl_target_name_override", name)]
-    )
+    options.append(("grpc.ssl_target_name_override", name))
+    return grpc.secure_channel(server, credentials, options=options)
 
 
 def _name_in(chain: Path, host: str, port: int, *, timeout_seconds: float) -> str:

@@ -16,8 +16,7 @@ from typing import Any
 import click
 
 from dragoman_server.errors import ServerFileError
-from dragoman_server.service.caller_limits import read_limits
-from dragoman_server.service.callers import HASHED, NAME_RULE, is_name, read_tokens, token_digest
+from dragoman_server.service.callers import HASHED, NAME_RULE, is_name, read_limits, read_tokens, token_digest
 
 _AFTER = "A running server takes it in on SIGHUP."
 
@@ -84,7 +83,7 @@ def add(name: str, path: Path, limits: tuple[str, ...], limits_path: Path) -> No
         try:
             _rewrite(limits_path, lambda text: text + line, lambda file: read_limits(file, None))
         except click.ClickException:
-            _rewrite(path, lambda text: text.replace(entry, ""), _anything)
+            _rewrite(path, lambda text: text.replace(entry, ""), lambda file: None)
             raise
     click.echo(token)
     click.echo(f"Kept as a hash in {path}. {_AFTER}", err=True)
@@ -124,17 +123,12 @@ def revoke(name: str, beginning: str, path: Path) -> None:
             num_revoked += is_revoked
             kept += [] if is_revoked else [line]
         if not num_revoked:
-            raise click.ClickException(
-                f"{path} has no such token of {name!r}; `dragoman keys list` shows all"
-            )
+            lack = f"{path} has no such token of {name!r}"
+            raise click.ClickException(f"{lack}; `dragoman keys list` shows all")
         return "".join(kept)
 
     _rewrite(path, without, read_tokens, exists=True)
     click.echo(f"{num_revoked} revoked in {path}. {_AFTER}", err=True)
-
-
-def _anything(path: Path) -> None:
-    """Takes every file."""
 
 
 def _rewrite(

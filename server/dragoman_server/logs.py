@@ -8,7 +8,6 @@ import os
 import queue
 import threading
 from logging.handlers import QueueHandler
-from types import TracebackType
 from typing import Self
 
 from pythonjsonlogger.json import JsonFormatter
@@ -72,9 +71,7 @@ class Log(QueueHandler):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _write_all(self) -> None:
@@ -91,10 +88,8 @@ class Log(QueueHandler):
     def _tell_dropped(self) -> None:
         # Not by way of the queue, where this line itself might find no room.
         if num_lines := self.num_dropped - self._num_told:
-            message, extra = "log lines dropped: nobody read them", {"num_lines": num_lines}
-            record = logger.makeRecord(
-                logger.name, logging.WARNING, __file__, 0, message, (), None, extra=extra
-            )
+            told = (logging.WARNING, __file__, 0, "log lines dropped: nobody read them", (), None)
+            record = logger.makeRecord(logger.name, *told, extra={"num_lines": num_lines})
             self._write(self.format(record))
             self._num_told += num_lines
 
@@ -110,15 +105,10 @@ def open_log(
 ) -> Log:
     """Sets up the root logger. Closing the log waits until it is written."""
     logging.getLogger("grpc._cython.cygrpc").addFilter(_shows_no_metadata)
-    formatter = (
-        JsonFormatter(
-            "%(levelname)s %(name)s %(message)s",
-            rename_fields={"levelname": "level", "name": "logger"},
-            timestamp=True,
-        )
-        if log_format == "json"
-        else TextFormatter()
-    )
+    formatter: logging.Formatter = TextFormatter()
+    if log_format == "json":
+        names, fields = {"levelname": "level", "name": "logger"}, "%(levelname)s %(name)s %(message)s"
+        formatter = JsonFormatter(fields, rename_fields=names, timestamp=True)
     log = Log(formatter, descriptor=descriptor, max_waiting=max_waiting)
     logging.basicConfig(level=logging.INFO, handlers=[log], force=True)
     # Python's own warnings would be lines that are no JSON.

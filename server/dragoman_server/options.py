@@ -9,10 +9,10 @@ import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import click
-from dragoman_bundle.field_docstrings import field_docstrings
+from dragoman_bundle.codec import field_docstrings
 
 _KEY = "option"
 
@@ -58,15 +58,8 @@ class Setting:
         """Raises ValueError, naming the field, its value and its range, for a value that is out of it."""
         if value is None or self.allows(value):
             return
-        bounds = [
-            f"{words} {bound}"
-            for words, bound in (
-                ("above", self.above),
-                ("at least", self.at_least),
-                ("at most", self.at_most),
-            )
-            if bound is not None
-        ]
+        known = (("above", self.above), ("at least", self.at_least), ("at most", self.at_most))
+        bounds = [f"{words} {bound}" for words, bound in known if bound is not None]
         raise ValueError(f"{name} is {value}; it must be {' and '.join(bounds)}")
 
     def allows(self, value: float) -> bool:
@@ -124,31 +117,25 @@ def options(config: type[Any]) -> Iterator[Option]:
     for field_ in dataclasses.fields(config):
         kind, heading = hints[field_.name], _setting(field_).heading or heading
         if dataclasses.is_dataclass(kind):
-            yield from options(typing.cast(type[Any], kind))
+            yield from options(cast(type[Any], kind))
             continue
         if typing.get_origin(kind) is types.UnionType:
             (kind,) = (part for part in typing.get_args(kind) if part is not types.NoneType)
+        name, setting, meaning = field_.name, _setting(field_), meanings[field_.name]
         yield Option(
-            heading=heading,
-            name=field_.name,
-            kind=kind,
-            default=field_.default,
-            setting=_setting(field_),
-            meaning=meanings[field_.name],
+            heading=heading, name=name, kind=kind, default=field_.default, setting=setting, meaning=meaning
         )
 
 
 def build(config: type[Any], values: Mapping[str, Any]) -> Any:
     """A configuration from the values of its options by field name. Raises ValueError as its fields do."""
-    hints = typing.get_type_hints(config)
-    parts: dict[str, Any] = {}
-    for field_ in dataclasses.fields(config):
-        kind = hints[field_.name]
-        if dataclasses.is_dataclass(kind):
-            parts[field_.name] = build(typing.cast(type[Any], kind), values)
-        else:
-            parts[field_.name] = values[field_.name]
-    return config(**parts)
+    kinds: dict[str, Any] = typing.get_type_hints(config)
+    return config(
+        **{
+            name: build(cast(type[Any], kind), values) if dataclasses.is_dataclass(kind) else values[name]
+            for name, kind in kinds.items()
+        }
+    )
 
 
 def parameters(config: type[Any]) -> list[click.Parameter]:

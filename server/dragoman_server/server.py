@@ -28,15 +28,13 @@ from prometheus_client.platform_collector import PlatformCollector
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 from dragoman_server.aligners.aligner import Aligners
 from dragoman_server.aligners.linking import Linking
-from dragoman_server.api.call_metrics import CallMetrics
 from dragoman_server.api.grpc_options import credentials_of, grpc_options, raise_limit, room_for_connections
 from dragoman_server.api.health import Health
-from dragoman_server.api.interception import UnknownCallers
+from dragoman_server.api.interceptors import CallMetrics, UnknownCallers
 from dragoman_server.api.malformed import MalformedMessages
 from dragoman_server.api.service import TranslationService
 from dragoman_server.certificate import Certificate, read_authorities
 from dragoman_server.config import ServerConfig
-from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.detection import LanguageDetector
 from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.errors import ServerFileError
@@ -45,17 +43,17 @@ from dragoman_server.logs import Log
 from dragoman_server.metrics.callers import CallerMetrics
 from dragoman_server.metrics.process import LogMetrics, ProcessMetrics
 from dragoman_server.metrics.translation import Metrics
-from dragoman_server.models.getting import get_models
 from dragoman_server.models.loader import ModelLoader, engine_limits
-from dragoman_server.models.manager import ModelManager
+from dragoman_server.models.manager import ModelManager, get_models
 from dragoman_server.models.on_demand import ModelsOnDemand
 from dragoman_server.models.repository import RepositoryError
 from dragoman_server.options import missing_extra
 from dragoman_server.service.allowance import Allowances
+from dragoman_server.service.call import Gate
 from dragoman_server.service.callers import Callers
 from dragoman_server.service.core import ServiceCore
-from dragoman_server.service.gate import Gate
 from dragoman_server.service.translating import Translator
+from dragoman_server.turns import run_in_daemon_thread, wait_for
 
 if TYPE_CHECKING:
     from dragoman_server.tracing import Tracing
@@ -193,8 +191,7 @@ class Server:
     @property
     def _page(self) -> str:
         """The page's address, for a browser on this machine."""
-        host = self._config.http_host or self._config.host
-        host = host.strip("[]")
+        host = (self._config.http_host or self._config.host).strip("[]")
         host = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
         scheme = "http" if self._config.tls_certificate is None else "https"
         return f"{scheme}://{host}:{self.http_port}/"
@@ -276,9 +273,8 @@ class Server:
             try:
                 http, thread = start_http_server(config.metrics_port, metrics_host, self._registry)
             except OSError as error:
-                raise PortError(
-                    _describe(metrics_host, config.metrics_port, error, option="--metrics-port")
-                ) from error
+                why = _describe(metrics_host, config.metrics_port, error, option="--metrics-port")
+                raise PortError(why) from error
 
             def close() -> None:
                 http.shutdown()
@@ -322,9 +318,8 @@ class Server:
             return self._grpc.add_secure_port(address, credentials)
         except RuntimeError as error:
             if why is None and credentials is not None:
-                raise ServerFileError(
-                    f"grpc can't use {self._config.tls_certificate} with its key; RSA, P-256 and P-384 it can"
-                ) from error
+                pair = f"{self._config.tls_certificate} with its key"
+                raise ServerFileError(f"grpc can't use {pair}; RSA, P-256 and P-384 it can") from error
             raise PortError(_describe(host, port, why or error, option="--port")) from error
 
     def _read_certificate(self) -> Certificate | None:
@@ -405,10 +400,8 @@ async def serve(config: ServerConfig, log: Log | None = None) -> bool:
             await starting
         return True
     await starting
-    watching, reloading = (
-        asyncio.create_task(server.watch()),
-        asyncio.create_task(_reload_at(hang_up, server)),
-    )
+    watching = asyncio.create_task(server.watch())
+    reloading = asyncio.create_task(_reload_at(hang_up, server))
     await asyncio.wait({stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
     ended = watching.exception() if watching.done() else None
     watching.cancel()

@@ -15,9 +15,9 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_trace_id, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
-from dragoman_server.service.stages import Stages
+from dragoman_server.service.searching import Stages
 from dragoman_server.service.statuses import Code
+from dragoman_server.turns import run_in_daemon_thread, wait_for
 
 CLOSE_SECONDS = 3.0
 """How long the last spans may take to be sent when the server ends."""
@@ -74,21 +74,17 @@ class CallTrace:
 
     def on_request(self, model: str, priority: str, outcome: Code, stages: Stages) -> None:
         """A request to a model has ended: a span with one for each stage."""
-        span = self._tracer.start_span(
-            model,
-            context=self._context,
-            attributes={
-                "dragoman.model": model,
-                "dragoman.priority": priority,
-                "dragoman.outcome": outcome.name,
-            },
-            start_time=self._nanoseconds(stages.came_at),
-        )
+        attributes = {
+            "dragoman.model": model,
+            "dragoman.priority": priority,
+            "dragoman.outcome": outcome.name,
+        }
+        came_at = self._nanoseconds(stages.came_at)
+        span = self._tracer.start_span(model, self._context, attributes=attributes, start_time=came_at)
         within = set_span_in_context(span)
         for stage in stages.stages:
-            child = self._tracer.start_span(
-                stage.name, context=within, start_time=self._nanoseconds(stage.began)
-            )
+            began = self._nanoseconds(stage.began)
+            child = self._tracer.start_span(stage.name, context=within, start_time=began)
             child.end(self._nanoseconds(stage.ended))
         span.end(self._nanoseconds(time.monotonic()))
 

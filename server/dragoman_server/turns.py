@@ -1,6 +1,8 @@
-"""Callers take turns: at threads, and at what one of them holds at a time. Of each in turn comes its oldest.
+"""Threads that end with the process in any case; callers' turns at them, and at what one holds at a time.
 
-So whoever asks for little waits for at most one piece of work of each other caller, however much those want.
+Of each caller in turn comes its oldest: so whoever asks for little waits for at most one piece of work of
+each other, however much those want. What reads files has a thread of its own: a file system that hangs holds
+its reader up for as long as it likes.
 """
 
 import asyncio
@@ -13,6 +15,27 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def run_in_daemon_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+    """Starts the function. Its result or error comes with the future, which may be left alone."""
+    future: Future[T] = Future()
+    # From here on nobody can cancel it: what it does is done.
+    future.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            future.set_result(function(*args, **kwargs))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=f"dragoman-{function.__name__.strip('_')}", daemon=True).start()
+    return future
+
+
+async def wait_for(work: Future[T], max_seconds: float | None) -> T:
+    """Its result. After so long raises TimeoutError; then, and where this is cancelled, it goes on."""
+    return await asyncio.wait_for(asyncio.wrap_future(work), max_seconds)
 
 
 class Turns(Generic[T]):

@@ -9,8 +9,7 @@ from click.testing import CliRunner
 from dragoman_bundle import BundleError, open_bundle
 from dragoman_bundle.bundle import read_manifest
 from dragoman_bundle.cli import copy, list_bundles
-from dragoman_bundle.copying import copy_bundle
-from dragoman_bundle.writer import seal
+from dragoman_bundle.writer import copy_bundle, seal
 
 import dragoman.cli.models as models_command
 

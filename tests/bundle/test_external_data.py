@@ -6,7 +6,7 @@ from pathlib import Path
 import onnx
 import pytest
 from dragoman_bundle import BundleFileError, Manifest, open_bundle
-from dragoman_bundle.external_data import FIELDS, external_files
+from dragoman_bundle.checked_files import FIELDS, external_files
 from dragoman_bundle.writer import seal
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from onnx import TensorProto, helper

@@ -16,7 +16,7 @@ from tests.engine.table_decoder import TableDecoder
 from tests.server.copying_bundle import MANIFEST
 
 from dragoman.v1 import translation_pb2
-from dragoman_server.api.call_metrics import CallMetrics
+from dragoman_server.api.interceptors import CallMetrics
 from dragoman_server.cli import serve
 from dragoman_server.metrics.process import ProcessMetrics
 from dragoman_server.metrics.translation import Metrics, ModelMetrics

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from dragoman_bundle import Tokenizer, open_bundle
-from dragoman_bundle.confidence import Evidence
+from dragoman_bundle.decoding import Evidence
 from dragoman_bundle.manifest import FORMAT_VERSION, MANIFEST_FILE
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
 

@@ -9,9 +9,9 @@ import yaml
 from fluent.syntax import FluentParser, ast
 from tests.files.documents import units_of
 
-from dragoman_files.accelerators import without_accelerators
 from dragoman_files.document import Segment
 from dragoman_files.format import UnitError
+from dragoman_files.resources import without_accelerators
 
 REAL_FILES = Path(__file__).parents[3] / "shared" / "data" / "formats"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from dragoman_bundle import open_bundle
-from dragoman_bundle.confidence import Confidence, Evidence
+from dragoman_bundle.decoding import Confidence, Evidence
 from sacrebleu.metrics.chrf import CHRF
 from tests.server.conftest import StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle

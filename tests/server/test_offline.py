@@ -7,8 +7,7 @@ from dragoman_bundle import open_bundle
 from tests.shipped import shipped_bundle
 
 from dragoman_server.engine.onnx import opening
-from dragoman_server.offline.in_process import open_in_process
-from dragoman_server.offline.system import open_bundle_system
+from dragoman_server.offline.system import open_bundle_system, open_in_process
 
 BUNDLE_OPTIONS = {"beam_size": None, "length_penalty": None, "device": "cpu", "precision": "auto"}
 

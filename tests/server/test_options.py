@@ -20,7 +20,7 @@ from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
 from dragoman_server.logs import Log
 from dragoman_server.options import Option, options
 from dragoman_server.reference import reference
-from dragoman_server.service.caller_limits import NAMES
+from dragoman_server.service.callers import NAMES
 
 TEXTS = {
     "host": "127.0.0.9",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from dragoman_bundle import Bundle
-from dragoman_bundle.confidence import GOOD_CHRF, num_repeated, words_of
+from dragoman_bundle.decoding import GOOD_CHRF, num_repeated, words_of
 from sacrebleu.metrics.chrf import CHRF
 
 from benchmarks.corpus import Corpus

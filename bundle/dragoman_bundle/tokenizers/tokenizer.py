@@ -1,6 +1,8 @@
-"""Text to token ids and back, with the place of every token in the text.
+"""Text to token ids and back, with the place of every token in the text; and tags before a text.
 
-Owns the sentencepiece model of one side of a bundle. Must not know how ids are batched or decoded.
+Owns the sentencepiece model of one side of a bundle. Must not know how ids are batched or decoded. A tag is a
+character for private use that tells a model how to translate, a piece of its own in the vocabulary of one
+that was trained with it. In a caller's text it is no tag: a server shows it to no tokenizer.
 """
 
 import copy
@@ -8,9 +10,19 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import sentencepiece
+
+FORMAL = "\ue000"
+"""Asks for formal address, such as German "Sie"."""
+INFORMAL = "\ue001"
+"""Asks for informal address, such as German "du"."""
+MACHINE = "\ue002"
+"""Marks a source that a machine translated (Caswell et al. 2019); for training alone."""
+FIRST_TAG, LAST_TAG = "\ue000", "\ue00f"
+"""Those that recipes may name."""
+
 
 T = TypeVar("T", int, str)
 
@@ -21,8 +33,6 @@ cores, which takes as long as some fifty short texts."""
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizedText:
-    """A text and its tokens."""
-
     text: str
     """The text that the spans count in."""
     ids: list[int]
@@ -103,8 +113,7 @@ class Tokenizer:
 
     def decode_text(self, ids: Sequence[int]) -> str:
         """Joins tokens to a text: the fast path, without spans."""
-        text: str = self._processor.decode(list(ids))
-        return text
+        return str(self._processor.decode(list(ids)))
 
     def decode(self, ids: Sequence[int]) -> TokenizedText:
         """Joins tokens to a text."""
@@ -113,8 +122,7 @@ class Tokenizer:
 
     def piece(self, id_: int) -> str:
         """The token's surface, with `▁` for a space before it."""
-        piece: str = self._processor.id_to_piece(id_)
-        return piece
+        return str(self._processor.id_to_piece(id_))
 
     def id_of(self, piece: str) -> int | None:
         """The token of a piece, given as `piece` returns it; None where there is none."""
@@ -125,7 +133,5 @@ class Tokenizer:
         """The tokens of each text, as ids or as pieces."""
         if len(texts) < MIN_TEXTS_FOR_THREADS:
             return [self._processor.encode(text, out_type=out_type) for text in texts]
-        tokens: list[list[T]] = self._processor.encode(
-            list(texts), out_type=out_type, num_threads=num_threads
-        )
-        return tokens
+        encode: Any = self._processor.encode
+        return list(encode(list(texts), out_type=out_type, num_threads=num_threads))

@@ -87,32 +87,26 @@ class VocabularyTokenizer(Tokenizer):
         return TokenizedText(text=text, ids=ids, spans=[*first, *spans])
 
     def encode_ids(self, texts: Sequence[str], *, num_threads: int = -1) -> list[list[int]]:
-        """Token ids of many sentences: the fast path, without spans."""
         parts = [self._split_code(text) for text in texts]
         cut = self._encode_all([rest for _, rest in parts], str, num_threads)
         return [self._ids(code, pieces) for (code, _), pieces in zip(parts, cut, strict=True)]
 
     def decode_text(self, ids: Sequence[int]) -> str:
-        """Joins tokens to a text: the fast path, without spans."""
         text: str = self._processor.decode([self._piece_of[id_] for id_ in ids])
         # A piece of the other side's model passes through as it is.
         return text.replace(SPACE, " ")
 
     def decode(self, ids: Sequence[int]) -> TokenizedText:
-        """Joins tokens to a text."""
         pieces = [self._piece_of[id_] for id_ in ids]
         mapping = self._processor.decode(pieces, return_type="offset_mapping", return_bytes=False)
         # A piece of the other side's model passes through as it is.
-        return TokenizedText(
-            text=mapping["text"].replace(SPACE, " "), ids=list(ids), spans=mapping["offsets"]
-        )
+        shown = mapping["text"].replace(SPACE, " ")
+        return TokenizedText(text=shown, ids=list(ids), spans=mapping["offsets"])
 
     def piece(self, id_: int) -> str:
-        """The token's surface, with `▁` for a space before it."""
         return self._piece_of[id_]
 
     def id_of(self, piece: str) -> int | None:
-        """The token of a piece; None where there is none."""
         return self._id_of.get(piece)
 
     def has_vocabulary_of(self, other: Tokenizer) -> bool:

@@ -1,21 +1,135 @@
-"""`dragoman align-texts`: which words of a given translation come from which words of a text."""
+"""`dragoman align-texts`: which words of a translation come from which words of a text, as a picture.
+
+Source words stand across, as a staircase, target words down; the darker a cell, the more of the
+target word's attention falls on the source word. Without room for all columns, one line a target word takes
+its place.
+
+              Guten
+              │  Morgen
+              │  │  .
+    Good      ██ ░░
+    morning   ░░ ██
+    .               ██
+"""
 
 import json
-from dataclasses import asdict, dataclass
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
+from rich.text import Text
 
+from dragoman.cli.group import TextCommand
 from dragoman.cli.options import open_client, server_option, timeout_option
-from dragoman.cli.pictures import ATTENTION, BELIEF, alignment_picture
-from dragoman.cli.text_arguments import TextCommand
 from dragoman.translation import Alignment
 
+Span = tuple[int, int]
 
-@dataclass(frozen=True)
-class _Linked:
-    text: str
-    alignments: tuple[Alignment, ...]
+_RUN = re.compile(r"\S+")
+
+
+def words(text: str) -> Iterator[Span]:
+    """Ranges of the words, and of the punctuation before and after each, in order."""
+    for run in _RUN.finditer(text):
+        start, end = run.span()
+        of_words = [position for position in range(start, end) if _is_of_a_word(text[position])]
+        first, last = (of_words[0], of_words[-1] + 1) if of_words else (end, end)
+        yield from (span for span in ((start, first), (first, last), (last, end)) if span[0] < span[1])
+
+
+def _is_of_a_word(character: str) -> bool:
+    """Whether it is a letter, a number or a mark on one."""
+    return unicodedata.category(character)[0] in "LNM"
+
+
+ATTENTION = "of a word's attention"
+BELIEF = "believed in"
+"""What a weight is a share of."""
+
+_LEVELS = (0.75, 0.5, 0.25, 0.0)
+_CELLS = ("██", "▓▓", "▒▒", "░░")
+_ASCII_CELLS = ("##", "++", "--", "..")
+_STYLES = ("bold green", "green", "yellow", "dim")
+_COLUMN = 3
+
+
+Links = Sequence[Alignment]
+
+
+def alignment_picture(
+    source: str, translation: str, links: Links, *, width: int, ascii_only: bool, weights: str = ATTENTION
+) -> Text:
+    """The picture, no wider than `width` cells where the words themselves allow."""
+    across = word_spans(source, {(link.source_start, link.source_end) for link in links})
+    down = word_spans(translation, {(link.target_start, link.target_end) for link in links})
+    margin = max((cell_len(translation[start:end]) for start, end in down), default=0) + 2
+    widths = (max(cell_len(source[start:end]), 2) for start, end in across)
+    ends = [margin + column * _COLUMN + wide for column, wide in enumerate(widths)]
+    if max(ends, default=0) > width:
+        return _list(source, translation, links)
+    picture = Text(no_wrap=True)
+    stem = "|" if ascii_only else "│"
+    for column, (start, end) in enumerate(across):
+        picture.append(" " * margin + f"{stem:<{_COLUMN}}" * column, style="dim")
+        picture.append(source[start:end] + "\n", style="cyan")
+    weight_of = {_link_spans(link): link.weight for link in links}
+    cells = _ASCII_CELLS if ascii_only else _CELLS
+    for target in down:
+        word = translation[target[0] : target[1]]
+        picture.append(word, style="bold")
+        picture.append(" " * (margin - cell_len(word)))
+        for origin in across:
+            level = _level(weight_of.get((origin, target)))
+            if level is None:
+                picture.append(" " * _COLUMN)
+            else:
+                picture.append(f"{cells[level]:<{_COLUMN}}", style=_STYLES[level])
+        picture.rstrip()
+        picture.append("\n")
+    picture.append(_legend(cells, weights), style="dim")
+    return picture
+
+
+def word_spans(text: str, linked: Iterable[Span]) -> list[Span]:
+    """The linked words of a text and, between them, what stands there without a link."""
+    spans: list[Span] = []
+    end = 0
+    for span in [*sorted(linked), (len(text), len(text))]:
+        spans += [(end + first, end + last) for first, last in words(text[end : span[0]])]
+        if span[0] < span[1]:
+            spans.append(span)
+        end = span[1]
+    return spans
+
+
+def _list(source: str, translation: str, links: Links) -> Text:
+    lines = Text()
+    for link in sorted(links, key=lambda link: (link.target_start, -link.weight)):
+        lines.append(source[link.source_start : link.source_end], style="cyan")
+        lines.append(" -> ")
+        lines.append(translation[link.target_start : link.target_end], style="bold")
+        lines.append(f" ({link.weight:.2f})\n", style="dim")
+    lines.rstrip()
+    return lines
+
+
+def _link_spans(link: Alignment) -> tuple[Span, Span]:
+    return (link.source_start, link.source_end), (link.target_start, link.target_end)
+
+
+def _level(weight: float | None) -> int | None:
+    if weight is None:
+        return None
+    return next((level for level, least in enumerate(_LEVELS) if weight >= least), None)
+
+
+def _legend(cells: tuple[str, ...], weights: str) -> str:
+    shades = [f"{cell} {least:.0%}+" for cell, least in zip(cells[:-1], _LEVELS, strict=False)]
+    return "  ".join([*shades, f"{cells[-1]} less", weights])
 
 
 @click.command(cls=TextCommand)
@@ -54,9 +168,8 @@ def align_texts(
       dragoman align-texts --server-aligner de-en "Das ist mein Haus." "This is my house."
     """
     if server_aligner is None and (source is None or target is None):
-        raise click.UsageError(
-            "give --from and --to for a model of the server, or --server-aligner for an aligner of it"
-        )
+        of_model = "--from and --to for a model of the server"
+        raise click.UsageError(f"give {of_model}, or --server-aligner for an aligner of it")
     with open_client(server, timeout_seconds=timeout_seconds) as client:
         (aligned,) = client.align(
             [(text, translation)], source=source, target=target, model=model, aligner=server_aligner
@@ -67,7 +180,8 @@ def align_texts(
     console = Console(highlight=False, soft_wrap=True)
     picture = alignment_picture(
         text,
-        _Linked(translation, aligned.alignments),
+        translation,
+        aligned.alignments,
         width=console.width,
         ascii_only=console.options.ascii_only,
         weights=ATTENTION if server_aligner is None else BELIEF,

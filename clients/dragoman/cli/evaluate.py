@@ -22,7 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 from rich.table import Table
 
 from dragoman.cli.failure import missing_extra
-from dragoman.cli.models import MAX_WIDTH
+from dragoman.cli.models import console_of_lines
 from dragoman.cli.system import OpenSystem, System, open_server
 
 BLOCK_LINES = 512
@@ -157,9 +157,8 @@ def evaluate(
         raise click.UsageError("--calibrate writes into a --bundle")
     if source is None:
         if kind != "checkpoint":
-            raise click.UsageError(
-                "give --source; only a language model, a --checkpoint, is measured without"
-            )
+            kinds = "only a language model, a --checkpoint, is measured without"
+            raise click.UsageError(f"give --source; {kinds}")
         _refuse_options_of_translations(click.get_current_context())
         if len(checkpoints) > 1:
             raise click.UsageError("an ensemble translates: give --source")
@@ -170,9 +169,8 @@ def evaluate(
 
     sources, references = _read_lines(source), _read_lines(reference)
     if len(sources) != len(references):
-        raise click.ClickException(
-            f"{source} has {len(sources)} lines and {reference} {len(references)}: they must be as many"
-        )
+        numbers = f"{source} has {len(sources)} lines and {reference} {len(references)}"
+        raise click.ClickException(f"{numbers}: they must be as many")
     if not sources:
         raise click.ClickException(f"{source} is empty")
     if output is not None and not output.absolute().parent.is_dir():
@@ -266,15 +264,8 @@ def _load(group: str, kind: str) -> Any:
 
 def _blocks(system: System, lines: list[str]) -> Iterator[list[str]]:
     console = Console(stderr=True)
-    progress = Progress(
-        BarColumn(bar_width=None),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
-    with progress:
+    columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=len(lines))
         for start in range(0, len(lines), BLOCK_LINES):
             block = lines[start : start + BLOCK_LINES]
@@ -289,12 +280,8 @@ def _scores(translations: list[str], references: list[str], tokenize: str) -> di
     from sacrebleu.metrics.chrf import CHRF
 
     scores: dict[str, float | str] = {}
-    metrics = {
-        "bleu": BLEU(tokenize=tokenize),
-        "bleu_lc": BLEU(tokenize=tokenize, lowercase=True),
-        "chrf": CHRF(),
-    }
-    for name, metric in metrics.items():
+    cased, lower = BLEU(tokenize=tokenize), BLEU(tokenize=tokenize, lowercase=True)
+    for name, metric in (("bleu", cased), ("bleu_lc", lower), ("chrf", CHRF())):
         scores[name] = round(metric.corpus_score(translations, [references]).score, 4)
         scores["signature" if name == "bleu" else f"{name}_signature"] = str(metric.get_signature())
     return scores
@@ -309,8 +296,4 @@ def _report(results: Results, *, as_json: bool) -> None:
     table.add_column(overflow="fold")
     for name, value in results.items():
         table.add_row(name.replace("_", " "), f"{value:.2f}" if isinstance(value, float) else str(value))
-    console = Console(highlight=False)
-    # What reads a pipe reads lines.
-    if not console.is_terminal:
-        console.width = MAX_WIDTH
-    console.print(table)
+    console_of_lines(highlight=False).print(table)

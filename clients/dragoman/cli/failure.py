@@ -9,16 +9,9 @@ from importlib.metadata import EntryPoint
 
 import click
 
+from dragoman import errors
 from dragoman.cli.options import OPTIONS, TOKEN_VARIABLE
 from dragoman.connection.channel import ROOTS_VARIABLE
-from dragoman.errors import (
-    AuthenticationError,
-    DeadlineExceededError,
-    DragomanError,
-    InvalidRequestError,
-    OverloadedError,
-    UnavailableError,
-)
 
 
 class Failure(click.ClickException):
@@ -64,22 +57,22 @@ def _suitable(extra: str) -> str:
 def message_of(error: Exception) -> str:
     """The error in a person's words, with the way out where there is one."""
     match error:
-        case UnavailableError(reason=None):
+        case errors.UnavailableError(reason=None):
             return f"{error}\n{_unavailable_hint(str(error))}"
-        case AuthenticationError() if os.environ.get(TOKEN_VARIABLE):
+        case errors.AuthenticationError() if os.environ.get(TOKEN_VARIABLE):
             return f"{error}\nThe token is the one in the environment variable {TOKEN_VARIABLE}."
-        case AuthenticationError():
+        case errors.AuthenticationError():
             return f"{error}\nPut it into the environment variable {TOKEN_VARIABLE}."
-        case InvalidRequestError():
+        case errors.InvalidRequestError():
             return _with_options(error)
-        case DeadlineExceededError():
+        case errors.DeadlineExceededError():
             return f"{error}\nA longer --timeout gives the server more time."
-        case OverloadedError():
+        case errors.OverloadedError():
             wait = error.retry_after_seconds
             return f"{error}\nTry again {'later' if wait is None else f'in {wait:g} seconds'}."
         case OSError(filename=str() as name, strerror=str() as reason):
             return f"{name}: {reason}"
-        case DragomanError() | ValueError() | OSError():
+        case errors.DragomanError() | ValueError() | OSError():
             return str(error)
         case _:
             return f"{type(error).__name__}: {error}\nA bug: `dragoman --debug ...` shows where."
@@ -110,7 +103,7 @@ def _unavailable_hint(message: str) -> str:
     )
 
 
-def _with_options(error: InvalidRequestError) -> str:
+def _with_options(error: errors.InvalidRequestError) -> str:
     """The message, with the options of the command line in place of the fields that they set."""
     message = str(error)
     for violation in error.violations:

@@ -48,9 +48,8 @@ class Rate:
         """The rate as a line of the table."""
         figures = (self.texts_per_second, self.sentences_per_second, self.words_per_second)
         waits = (f"{self.p50_ms:.0f}", f"{self.p99_ms:.0f}", str(self.num_failed))
-        return _ROW.format(
-            *(f"{each:.1f}" for each in figures), self.num_texts, *waits, "yes" * self.holds or "no"
-        )
+        rates = (f"{each:.1f}" for each in figures)
+        return _ROW.format(*rates, self.num_texts, *waits, "yes" if self.holds else "no")
 
 
 class LoadTest:
@@ -61,9 +60,8 @@ class LoadTest:
     ) -> None:
         self._client = client
         self._texts = texts
-        self._settings: dict[str, Any] = {
-            name: value for name, value in vars(settings).items() if value is not None
-        }
+        given = vars(settings).items()
+        self._settings: dict[str, Any] = {name: value for name, value in given if value is not None}
         self._p99_ms = p99_ms
         self._seconds = seconds
         # A call that takes ten times the limit is as wrong as one that takes longer, and delays the next run.
@@ -166,9 +164,8 @@ def load_test(
       dragoman load-test --from de --to en --p99-ms 300 --cores 2 --sentences-per-day 1000000 texts.de
     """
     if sentences_per_day and not cores:
-        raise click.UsageError(
-            "--sentences-per-day is shared out over cores: give --cores, how many the server has"
-        )
+        what = "--sentences-per-day is shared out over cores"
+        raise click.UsageError(f"{what}: give --cores, how many the server has")
     texts = [line for line in texts_path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if not texts:
         raise click.BadParameter(f"{texts_path} has no text in it; it needs one a line", param_hint="'TEXTS'")
@@ -182,13 +179,11 @@ def load_test(
     if as_json:
         click.echo(json.dumps({**found, "rates": [asdict(rate) for rate in test.tried]}, indent=2))
         return
-    click.echo(
-        "\n" + "\n".join(f"{name.replace('_', ' '):<36} {value:,.1f}" for name, value in found.items())
-    )
+    lines = (f"{name.replace('_', ' '):<36} {value:,.1f}" for name, value in found.items())
+    click.echo("\n" + "\n".join(lines))
     if max(rate.late_ms for rate in test.tried if rate.holds) > MAX_LATE_SHARE * p99_ms:
-        click.echo(
-            "The generator was late: what it waited for its own processor is in these figures.", err=True
-        )
+        message = "The generator was late: what it waited for its own processor is in these figures."
+        click.echo(message, err=True)
 
 
 async def _run(

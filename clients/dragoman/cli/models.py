@@ -83,14 +83,18 @@ def models(
         for each in listed:
             click.echo(json.dumps(asdict(each), ensure_ascii=False))
     elif listed:
-        console = Console()
-        # What reads a pipe reads lines.
-        if not console.is_terminal:
-            console.width = MAX_WIDTH
         for table in map(_facts, listed) if model else [_table(listed)]:
-            console.print(table)
+            console_of_lines().print(table)
     else:
         click.echo("The server has no such model.", err=True)
+
+
+def console_of_lines(*, highlight: bool = True) -> Console:
+    """A console for tables; what reads a pipe reads lines."""
+    console = Console(highlight=highlight)
+    if not console.is_terminal:
+        console.width = MAX_WIDTH
+    return console
 
 
 def _list_folder(found: Iterator[tuple[str, str]]) -> None:

@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import fields
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypedDict
 
 import click
@@ -64,7 +64,6 @@ class Seconds(click.FloatRange):
     """A number of seconds; nan, which every range takes, is none."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Converts the value; nan fails."""
         seconds = float(super().convert(value, param, ctx))
         if math.isnan(seconds):
             self.fail("nan is not a number of seconds.", param, ctx)
@@ -127,6 +126,10 @@ def _read_terms(context: click.Context, parameter: click.Parameter, given: tuple
             raise click.BadParameter(f"{word!r} is given twice", context, parameter)
         terms[word] = translation
     return terms
+
+
+several = partial(click.option, multiple=True)
+"""An option that can be given several times."""
 
 
 def settings_options(command: Command) -> Command:
@@ -196,32 +199,23 @@ def settings_options(command: Command) -> Command:
         default=None,
         help="Whether URLs, placeholders, numbers and the like come out as they are. Default: they do.",
     )
-    @click.option(
-        "--keep",
-        "do_not_translate",
-        multiple=True,
-        metavar="WORD",
-        help="A word that stays as it is. Repeatable.",
-    )
-    @click.option(
+    @several("--keep", "do_not_translate", metavar="WORD", help="A word that stays as it is. Repeatable.")
+    @several(
         "--keep-pattern",
         "patterns",
-        multiple=True,
         metavar="REGEX",
         help="What matches stays as it is; the syntax is RE2's. Repeatable.",
     )
-    @click.option(
+    @several(
         "--term",
         "terms",
-        multiple=True,
         metavar="WORD=TRANSLATION",
         callback=_read_terms,
         help="What a word is translated by, always. Repeatable.",
     )
-    @click.option(
+    @several(
         "--glossary",
         "glossaries",
-        multiple=True,
         metavar="NAME",
         help="A glossary of the server whose terms are used. Repeatable.",
     )
@@ -237,20 +231,17 @@ def settings_options(command: Command) -> Command:
         default=None,
         help="Translations of terms get no capitals from where they stand.",
     )
-    @click.option(
+    @several(
         "--forbid",
         "forbidden",
-        multiple=True,
         metavar="WORD",
         help="A word that a translation is warned of for. Repeatable.",
     )
     @wraps(command)
     def with_settings(*, is_html: bool, **given: Any) -> None:
         # What is repeatable and not given is empty.
-        asked = {name: given.pop(name) for name in _NAMES & given.keys()}
-        options: dict[str, Any] = {
-            name: None if value in ((), {}) else value for name, value in asked.items()
-        }
+        asked = ((name, given.pop(name)) for name in _NAMES & given.keys())
+        options: dict[str, Any] = {name: None if value in ((), {}) else value for name, value in asked}
         settings = Settings(**options, text_format="html" if is_html else None)
         command(settings=settings, **given)
 

@@ -13,21 +13,14 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from dragoman.arguments import ProtectedText
-from dragoman.auto_source import AUTO, language_of_all
-from dragoman.cli.options import (
-    open_client,
-    server_option,
-    settings_options,
-    timeout_option,
-)
-from dragoman.cli.pictures import alignment_picture
-from dragoman.cli.text_arguments import TextCommand
+from dragoman.cli.align_texts import alignment_picture
+from dragoman.cli.group import TextCommand
+from dragoman.cli.options import open_client, server_option, settings_options, timeout_option
 from dragoman.client import Client
 from dragoman.errors import DragomanError
-from dragoman.jobs.errors import Failure, failure_of
-from dragoman.jobs.units import Units
-from dragoman.settings import Settings
+from dragoman.jobs.units import Failure, Units, failure_of
+from dragoman.portions import AUTO, language_of_all
+from dragoman.settings import ProtectedText, Settings
 from dragoman.translation import StreamResult, Translation, WarningKind
 from dragoman_files.content import STANDARD_INPUT, check_is_text
 from dragoman_files.format import Unit
@@ -133,11 +126,7 @@ def translate(
     Exit code 3: some lines of standard input failed. Each left an empty line, or with --json an object with
     its "source", a "text" of null, the "status" and a "message".
     """
-    printer = _Printer(
-        as_json=as_json,
-        in_full=settings.alignments or settings.num_hypotheses is not None,
-        alignments=settings.alignments,
-    )
+    printer = _Printer(settings, as_json=as_json)
     if protected_ranges:
         if len(texts) != 1 or texts == ("-",):
             raise click.UsageError(f"--keep-range is of one TEXT, and there are {len(texts)}")
@@ -238,10 +227,10 @@ def _input_units(*, join_lines: bool) -> Iterator[Unit]:
 class _Printer:
     """Shows translations the way the options ask."""
 
-    def __init__(self, *, as_json: bool, in_full: bool, alignments: bool) -> None:
+    def __init__(self, settings: Settings, *, as_json: bool) -> None:
         self._as_json = as_json
-        self._in_full = in_full
-        self._alignments = alignments
+        self._alignments = settings.alignments
+        self._in_full = settings.alignments or settings.num_hypotheses is not None
         self._console = Console(highlight=False, soft_wrap=True)
 
     def show(self, number: int, text: str, translation: Translation) -> None:
@@ -250,13 +239,13 @@ class _Printer:
             click.echo(f"text {number}: a sentence was too long for the model, its end was dropped", err=True)
         if translation.limited:
             click.echo(f"text {number}: the translation ended at the limit of output tokens", err=True)
-        if not self._as_json:
-            for warning in translation.warnings:
-                part = _shortened(text[warning.start : warning.end])
-                click.echo(f"text {number}: {part!r} {_WARNINGS[warning.kind]}", err=True)
         if self._as_json:
             click.echo(json.dumps({"source": text, **asdict(translation)}, ensure_ascii=False))
-        elif self._in_full:
+            return
+        for warning in translation.warnings:
+            part = _shortened(text[warning.start : warning.end])
+            click.echo(f"text {number}: {part!r} {_WARNINGS[warning.kind]}", err=True)
+        if self._in_full:
             self._show_in_full(text, translation)
         else:
             click.echo(translation.text)
@@ -279,12 +268,9 @@ class _Printer:
             score = (f"{rank:>3}  ", ""), (f"{hypothesis.score:8.4f}  ", "dim")
             console.print(Text.assemble(*score, (hypothesis.text, "bold" if rank == 1 else "")))
             if self._alignments:
-                picture = alignment_picture(
-                    text,
-                    hypothesis,
-                    width=console.width - _INDENT,
-                    ascii_only=console.options.ascii_only,
-                )
+                width, ascii_only = console.width - _INDENT, console.options.ascii_only
+                shown, links = hypothesis.text, hypothesis.alignments
+                picture = alignment_picture(text, shown, links, width=width, ascii_only=ascii_only)
                 console.print(Padding(picture, (0, 0, 1, _INDENT), expand=False))
 
 

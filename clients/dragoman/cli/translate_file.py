@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Self
 
 import click
@@ -30,11 +30,9 @@ class _File(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """Converts the value; `-` fails."""
         if value == "-":
-            self.fail(
-                "- is no file; `dragoman translate` reads standard input and writes to output.", param, ctx
-            )
+            what = "`dragoman translate` reads standard input and writes to output"
+            self.fail(f"- is no file; {what}.", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -264,9 +262,7 @@ class _ProgressBar:
         self._progress.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._progress.stop()
 
     def say(self, message: str) -> None:
@@ -287,9 +283,8 @@ class _ProgressBar:
             # From where the job goes on, so that the time left rests on this run's speed alone.
             self._task = self._progress.add_task("", total=self._size, completed=position)
         rate = (self._lines - self._first) / (time.monotonic() - self._started_at)
-        description = f"{self._lines} {self._noun}  {rate:.0f}/s" + (
-            f"  {self._failed} failed" if self._failed else ""
-        )
+        failed_too = f"  {self._failed} failed" if self._failed else ""
+        description = f"{self._lines} {self._noun}  {rate:.0f}/s{failed_too}"
         self._progress.update(self._task, completed=position, description=description)
 
     def on_save(self, *, lines: int) -> None:

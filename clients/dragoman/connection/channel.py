@@ -1,14 +1,16 @@
-"""How both clients connect: retries, keepalive and message sizes, as gRPC channel arguments."""
+"""How both clients connect: retries, keepalive and message sizes, for gRPC; and how long they wait."""
 
 import json
 import os
 import re
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import grpc
 
-from dragoman.arguments import check_number
-from dragoman.errors import InvalidRequestError
+from dragoman.errors import DragomanError, InvalidRequestError, OverloadedError, UnavailableError
+from dragoman.settings import check_number
 
 Options = tuple[tuple[str, str | int], ...]
 """Arguments of a gRPC channel."""
@@ -34,14 +36,14 @@ def _method_config(methods: tuple[str, ...]) -> dict[str, object]:
     }
 
 
-SERVICE_CONFIG = {"methodConfig": [_method_config(_RETRIED)]}
+_SERVICE_CONFIG = {"methodConfig": [_method_config(_RETRIED)]}
 """gRPC's own retries, of calls with one answer.
 
 TranslateStream has none: gRPC would keep a stream alive that waits for texts, where its server is gone before
 the first result, and never end it. Health has none: it tells of now.
 """
 
-BALANCED_CONFIG = {
+_BALANCED_CONFIG = {
     "methodConfig": [_method_config(_RETRIED_ELSEWHERE)],
     "loadBalancingConfig": [{"round_robin": {}}],
     # Every server is watched by grpc.health.v1: one that loads or drains is no one's turn.
@@ -83,9 +85,8 @@ def ping_options(seconds: float | None) -> Options:
         return (("grpc.keepalive_time_ms", _NEVER_MILLISECONDS),)
     check_number(seconds, "ping_seconds")
     if not 0.1 <= seconds <= 1e6:
-        raise InvalidRequestError(
-            f"ping_seconds is {seconds:g}; it must be from 0.1 to 1e6, or None for never"
-        )
+        rule = "it must be from 0.1 to 1e6, or None for never"
+        raise InvalidRequestError(f"ping_seconds is {seconds:g}; {rule}")
     pong_seconds = min(seconds, MAX_PONG_SECONDS)
     return (
         ("grpc.keepalive_time_ms", round(1000 * seconds)),
@@ -94,20 +95,6 @@ def ping_options(seconds: float | None) -> Options:
         # stands for ours, and has a minute by default.
         ("grpc.http2.ping_timeout_ms", round(1500 * pong_seconds)),
     )
-
-
-CHANNEL_OPTIONS: Options = (
-    ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
-    *_COMMON_OPTIONS,
-    *ping_options(PING_SECONDS),
-)
-BALANCED_OPTIONS: Options = (
-    ("grpc.service_config", json.dumps(BALANCED_CONFIG)),
-    *_COMMON_OPTIONS,
-    *ping_options(PING_SECONDS),
-    # Where servers change, a name is looked up again when one is lost; by default not twice in 30 seconds.
-    ("grpc.dns_min_time_between_resolutions_ms", 2_000),
-)
 
 
 _LOOPBACK = re.compile(r"(localhost|127\.[0-9.]+|\[::1\])(:|$)")
@@ -121,10 +108,20 @@ def channel_options(
     What is listed is never called through a proxy that `http_proxy` names, which would stand for them all;
     nor is this machine itself.
     """
-    chosen = dict(BALANCED_OPTIONS if is_balanced else CHANNEL_OPTIONS) | dict(ping_options(ping_seconds))
-    options: Options = tuple(chosen.items())
-    is_direct = address is None or _LOOPBACK.match(re.sub("^dns:(//[^/]*/)?", "", address))
-    return (*options, ("grpc.enable_http_proxy", 0)) if is_direct else options
+    config = json.dumps(_BALANCED_CONFIG if is_balanced else _SERVICE_CONFIG)
+    # Where nobody asks, what is left of the pings is as by default.
+    pings = dict(ping_options(PING_SECONDS)) | dict(ping_options(ping_seconds))
+    options = [("grpc.service_config", config), *_COMMON_OPTIONS, *pings.items()]
+    if is_balanced:
+        # Where servers change, a lost one's name is looked up again; by default not twice in 30 seconds.
+        options.append(("grpc.dns_min_time_between_resolutions_ms", 2_000))
+    if address is None or _LOOPBACK.match(re.sub("^dns:(//[^/]*/)?", "", address)):
+        options.append(("grpc.enable_http_proxy", 0))
+    return tuple(options)
+
+
+CHANNEL_OPTIONS = channel_options("", is_balanced=False)
+"""How to connect to a single server."""
 
 
 ROOTS_VARIABLE = "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"
@@ -136,18 +133,15 @@ def check_roots() -> None:
     path = os.environ.get(ROOTS_VARIABLE)
     if not path:
         return
+    named, otherwise = f"{ROOTS_VARIABLE} names {path!r}, which", "or unset it to trust gRPC's own"
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise InvalidRequestError(
-            f"{ROOTS_VARIABLE} names {path!r}, which can't be read ({error.strerror}); name a PEM file with "
-            "the root certificates to trust, or unset it to trust gRPC's own"
-        ) from error
+        advice = f"name a PEM file with the root certificates to trust, {otherwise}"
+        raise InvalidRequestError(f"{named} can't be read ({error.strerror}); {advice}") from error
     if b"-----BEGIN CERTIFICATE-----" not in content:
-        raise InvalidRequestError(
-            f"{ROOTS_VARIABLE} names {path!r}, which holds no certificate in PEM; name a file with "
-            "those of the roots to trust, or unset it to trust gRPC's own"
-        )
+        advice = f"name a file with those of the roots to trust, {otherwise}"
+        raise InvalidRequestError(f"{named} holds no certificate in PEM; {advice}")
 
 
 def tls_credentials(certificate: ClientCertificate | None) -> grpc.ChannelCredentials:
@@ -166,9 +160,8 @@ def _read(path: str | os.PathLike[str]) -> bytes:
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise InvalidRequestError(
-            f"{path} can't be read: {error.strerror}; certificate is two PEM files, the chain and its key"
-        ) from error
+        rule = "certificate is two PEM files, the chain and its key"
+        raise InvalidRequestError(f"{path} can't be read: {error.strerror}; {rule}") from error
     if b"-----BEGIN " not in content:
         raise InvalidRequestError(f"{path} is no PEM file; certificate is two, the chain and its key")
     return content
@@ -181,3 +174,71 @@ def call_metadata(token: str | None) -> tuple[tuple[str, str], ...] | None:
     if not re.fullmatch(r"[!-~]+", token):
         raise InvalidRequestError("the token is empty, or has a space or a character that is not ASCII")
     return (("authorization", f"Bearer {token}"),)
+
+
+LONGEST_SECONDS = 1e8
+"""About three years. gRPC treats a timeout that overflows its clock as already expired."""
+
+
+def within_clock(timeout_seconds: float | None) -> float | None:
+    """The timeout, or None (no limit) for one longer than LONGEST_SECONDS.
+
+    Raises TypeError for what is no number, InvalidRequestError for nan.
+    """
+    if timeout_seconds is None:
+        return None
+    check_number(timeout_seconds, "timeout_seconds")
+    return None if timeout_seconds > LONGEST_SECONDS else timeout_seconds
+
+
+class Deadline:
+    """A point in time that all requests of a call share."""
+
+    def __init__(self, timeout_seconds: float | None) -> None:
+        """Starts to count. None is no limit."""
+        limit = within_clock(timeout_seconds)
+        self._at = None if limit is None else time.monotonic() + limit
+
+    def remaining_seconds(self) -> float | None:
+        """Seconds left, never negative; None without a limit."""
+        return None if self._at is None else max(0.0, self._at - time.monotonic())
+
+
+class RetryBudget:
+    """Ever longer waits, and an end of them, counted from the first failure after an answer."""
+
+    def __init__(
+        self,
+        seconds: float,
+        *,
+        first_wait_seconds: float,
+        max_wait_seconds: float,
+        holds_waits: bool = True,
+        last_answer: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """`holds_waits`: whether a wait ends within the budget, too, rather than begins there. `last_answer`
+        says when others were answered, on the clock of time.monotonic: the budget of all counts from then."""
+        self._seconds = seconds
+        self._first_wait_seconds = first_wait_seconds
+        self._max_wait_seconds = max_wait_seconds
+        self._holds_waits = holds_waits
+        self._last_answer = last_answer
+        self.renew()
+
+    def renew(self) -> None:
+        """The server has answered."""
+        self._away_since: float | None = None
+        self._wait_seconds = self._first_wait_seconds
+
+    def wait_seconds(self, error: DragomanError, remaining_seconds: float | None = None) -> float | None:
+        """Seconds before the next try; None where the budget is spent, or less time than that is left."""
+        now = time.monotonic()
+        self._away_since = now if self._away_since is None else self._away_since
+        spent = now - max(self._away_since, self._last_answer())
+        wait = self._wait_seconds
+        if isinstance(error, OverloadedError | UnavailableError):
+            wait = max(wait, error.retry_after_seconds or 0.0)
+        self._wait_seconds = min(2 * self._wait_seconds, self._max_wait_seconds)
+        is_spent = spent + wait > self._seconds if self._holds_waits else spent >= self._seconds
+        is_late = remaining_seconds is not None and wait >= remaining_seconds
+        return None if is_spent or is_late else wait

@@ -1,12 +1,15 @@
-"""Where a client's calls go: to one server, or to several that gRPC balances."""
+"""Where a client's calls go: to one server, or to several that gRPC balances; and why no connection came."""
 
 import re
 import socket
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import cast
 
 import grpc
 import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman.connection.channel import (
     PING_SECONDS,
@@ -15,7 +18,7 @@ from dragoman.connection.channel import (
     channel_options,
     tls_credentials,
 )
-from dragoman.errors import InvalidRequestError, UnavailableError
+from dragoman.errors import DragomanError, InvalidRequestError, UnavailableError
 
 TLS_SCHEME = "grpcs://"
 """Before an address that is reached over TLS, with the roots that gRPC trusts by default."""
@@ -105,9 +108,8 @@ def read_route(
     alike, and for pings. Raises UnavailableError where a name of a list is not known.
     """
     if certificate is not None and credentials is not None:
-        raise InvalidRequestError(
-            "certificate and credentials are both given; have the certificate in the credentials alone"
-        )
+        advice = "have the certificate in the credentials alone"
+        raise InvalidRequestError(f"certificate and credentials are both given; {advice}")
     if isinstance(address, Server):
         return _alone(address, credentials, ping_seconds)
     addresses = _split(address) if isinstance(address, str) else list(address)
@@ -116,9 +118,8 @@ def read_route(
     over_tls = [written.startswith(TLS_SCHEME) for written in addresses]
     if any(over_tls):
         if not all(over_tls):
-            raise InvalidRequestError(
-                f"{', '.join(addresses)}: all must be reached over TLS or none; write grpcs:// before each"
-            )
+            rule = "all must be reached over TLS or none; write grpcs:// before each"
+            raise InvalidRequestError(f"{', '.join(addresses)}: {rule}")
         addresses = [written.removeprefix(TLS_SCHEME).rstrip("/") for written in addresses]
         if credentials is None:
             credentials = tls_credentials(certificate)
@@ -130,12 +131,8 @@ def read_route(
         return _of_list(addresses, credentials, ping_seconds)
     [address] = addresses
     is_balanced = address.startswith("dns:") or (address.startswith(("ipv4:", "ipv6:")) and "," in address)
-    return Route(
-        target=address,
-        credentials=credentials,
-        options=channel_options(address, is_balanced=is_balanced, ping_seconds=ping_seconds),
-        is_balanced=is_balanced,
-    )
+    options = channel_options(address, is_balanced=is_balanced, ping_seconds=ping_seconds)
+    return Route(target=address, credentials=credentials, options=options, is_balanced=is_balanced)
 
 
 def _split(address: str) -> list[str]:
@@ -151,9 +148,8 @@ def _split(address: str) -> list[str]:
 
 def _check(address: str, *, is_alone: bool) -> None:
     if address.startswith(("http://", "https://")):
-        raise InvalidRequestError(
-            f"{address!r} is a URL; write HOST:PORT, such as localhost:50051, or grpcs://HOST:PORT for TLS"
-        )
+        advice = "write HOST:PORT, such as localhost:50051, or grpcs://HOST:PORT for TLS"
+        raise InvalidRequestError(f"{address!r} is a URL; {advice}")
     if address.startswith(GRPC_SCHEMES):
         if is_alone:
             return
@@ -172,15 +168,12 @@ def _of_list(
     """A list, for gRPC: it takes no names, so each is looked up, once."""
     names = list(dict.fromkeys(addresses))
     found = dict.fromkeys(server.target for name in names for server in look_up(name))
-    # One channel has one name: over TLS every certificate must be for it.
-    options = (
-        *channel_options(None, is_balanced=True, ping_seconds=ping_seconds),
-        *_named(names[0], credentials),
-    )
+    options = channel_options(None, is_balanced=True, ping_seconds=ping_seconds)
     return Route(
         target=_joined(list(found)),
         credentials=credentials,
-        options=options,
+        # One channel has one name: over TLS every certificate must be for it.
+        options=(*options, *_named(names[0], credentials)),
         listed=tuple(Server(target=name, name=name) for name in names),
         is_balanced=True,
     )
@@ -219,17 +212,11 @@ def look_up(name: str) -> list[Server]:
             f"nobody knows a machine called {host!r} ({error.strerror}); all names of a list must be known, "
             "dns:///NAME:PORT is looked up again when its servers change"
         ) from error
-    return list(
-        {
-            target: Server(target=target, name=name)
-            for family, *_, socket_address in infos
-            if (target := _target(family, str(socket_address[0]), port))
-        }.values()
+    targets = (
+        f"ipv6:[{address[0]}]:{port}" if family == socket.AF_INET6 else f"ipv4:{address[0]}:{port}"
+        for family, *_, address in infos
     )
-
-
-def _target(family: int, host: str, port: str) -> str:
-    return f"ipv6:[{host}]:{port}" if family == socket.AF_INET6 else f"ipv4:{host}:{port}"
+    return [Server(target=target, name=name) for target in dict.fromkeys(targets)]
 
 
 def _joined(targets: Sequence[str]) -> str:
@@ -239,3 +226,71 @@ def _joined(targets: Sequence[str]) -> str:
     # A list is of one kind; an address of the other is written as one of this (RFC 4291, section 2.5.5.2).
     mapped = [re.sub(r"^ipv4:(.+):(\d+)$", r"ipv6:[::ffff:\1]:\2", target) for target in targets]
     return "ipv6:" + ",".join(target.removeprefix("ipv6:") for target in mapped)
+
+
+MAX_SECONDS = 2.0
+"""Most time that looking for the cause takes after the name's addresses are known, as gRPC knows them."""
+MAX_ADDRESSES = 8
+"""Most addresses of a name that are tried: one that has more has no cause of its own."""
+_LAST = "failed to connect to all addresses; last error: "
+_LAST_OF_SEVERAL = "connections to all backends failing; last error: "
+_HOST_AND_PORT = re.compile(r"(?P<host>[^:/]+):(?P<port>\d+)")
+
+
+def cause_of(failure: str, route: Route) -> str | None:
+    """The error at each of a name's addresses; None where gRPC's `failure` says it all.
+
+    A name may stand for several addresses, and for gRPC `localhost` always does, for ::1 and 127.0.0.1. It
+    tells of the last that it tried: that nothing listens there hides why the server at another was refused.
+    So each is called alone, as the client would. So is each server of a list.
+    """
+    if not failure.startswith((_LAST, _LAST_OF_SEVERAL)):
+        return None
+    try:
+        if route.is_balanced:
+            subject, servers = "no server of " + _names(route), route.servers()
+        else:
+            named = _HOST_AND_PORT.fullmatch(route.target)
+            if named is None:
+                return None
+            subject, servers = f"failed to connect to all addresses of {named['host']}", look_up(route.target)
+    except DragomanError:
+        return None
+    # Without doubles, in the order of preference.
+    servers = servers[:MAX_ADDRESSES]
+    if not servers or [str(server) for server in servers] == [route.target]:
+        # No name, but the address itself.
+        return None
+    with ThreadPoolExecutor(len(servers)) as pool:
+        failures = list(pool.map(lambda server: _failure_at(server, route.credentials), servers))
+    causes = [cause for cause in failures if cause is not None]
+    if len(causes) < len(servers):
+        # One of them answers by now.
+        return None
+    # A server that is there and refuses says more than a port where none is.
+    causes.sort(key=lambda cause: "Connection refused" in cause)
+    reasons = "; ".join(causes)
+    return f"{subject} can be called: {reasons}" if route.is_balanced else f"{subject}: {reasons}"
+
+
+def _names(route: Route) -> str:
+    names = dict.fromkeys(server.name for server in route.listed)
+    return ", ".join(names) or route.target
+
+
+def _failure_at(server: Server, credentials: grpc.ChannelCredentials | None) -> str | None:
+    """Why one server can't be called; None where it serves, or fails by an error of its own."""
+    with read_route(server, credentials).open_channel() as channel:
+        try:
+            check = health_pb2_grpc.HealthStub(channel).Check
+            answer = check(health_pb2.HealthCheckRequest(), timeout=MAX_SECONDS)
+        except grpc.RpcError as error:
+            call = cast(grpc.Call, error)
+            if call.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                return f"{server.target}: no answer within {MAX_SECONDS:g} s"
+            if call.code() is grpc.StatusCode.UNAVAILABLE:
+                return (call.details() or "").removeprefix(_LAST).removeprefix("UNKNOWN: ")
+            return None
+    if answer.status == health_pb2.HealthCheckResponse.NOT_SERVING:
+        return f"{server.target}: it is starting or stopping, or none of its models runs"
+    return None

@@ -18,16 +18,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from dragoman.arguments import MAX_DETECTION_CHARACTERS
-from dragoman.auto_source import AUTO, language_of_all
 from dragoman.client import Client
 from dragoman.errors import DragomanError
-from dragoman.jobs.errors import JobError, failure_of, of_the_job
+from dragoman.jobs.files import SUFFIXES, Output, Source, sibling
 from dragoman.jobs.journal import Checkpoint, Journal
-from dragoman.jobs.output import SUFFIXES, Output, sibling
-from dragoman.jobs.source import Source
 from dragoman.jobs.streams import Streams, model_of
-from dragoman.settings import Settings
+from dragoman.jobs.units import JobError, failure_of, of_the_job
+from dragoman.portions import AUTO, language_of_all
+from dragoman.settings import MAX_DETECTION_CHARACTERS, Settings
 from dragoman.translation import StreamResult, Translation
 from dragoman_files.content import check_is_text, check_is_utf8, check_looks_like_lines
 from dragoman_files.format import Details, FormatName, FormatOptions, Unit, UnitError
@@ -153,7 +151,6 @@ class FileJob:
                 self._settings = replace(self._settings, source=language)
             units = source.units()
             checkpoint = self._run(source, units, client, observer, overwrite=overwrite, restart=restart)
-        errors = sibling(self._output, ".errors.jsonl") if checkpoint.failed else None
         return Summary(
             lines=checkpoint.lines,
             failed=checkpoint.failed,
@@ -161,7 +158,7 @@ class FileJob:
             limited=checkpoint.limited,
             confidence=checkpoint.confidence / checkpoint.rated if checkpoint.rated else None,
             doubtful=[(int(number), confidence) for confidence, number in checkpoint.doubtful],
-            errors=errors,
+            errors=sibling(self._output, ".errors.jsonl") if checkpoint.failed else None,
         )
 
     def _detect(self, source: Source, client: Client) -> str:
@@ -265,9 +262,8 @@ class FileJob:
             patience_seconds=self._patience_seconds,
             noun=self.noun,
         )
-        results = streams.results(
-            units, client, observer.on_wait, first=checkpoint.lines + 1, model=checkpoint.model
-        )
+        first, model = checkpoint.lines + 1, checkpoint.model
+        results = streams.results(units, client, observer.on_wait, first=first, model=model)
         try:
             for result in results:
                 unit, translation = result.id, result.translation

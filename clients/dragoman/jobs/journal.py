@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from dragoman.jobs.errors import JobError
+from dragoman.jobs.units import JobError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,11 +113,8 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
             yield from changes(old, value)
         elif old != value:
             # A fingerprint tells nobody anything.
-            yield (
-                "the input has changed"
-                if key == "input"
-                else f"{key} was {_shown(old)} and is {_shown(value)}"
-            )
+            change = f"{key} was {_shown(old)} and is {_shown(value)}"
+            yield "the input has changed" if key == "input" else change
 
 
 def _shown(value: Any) -> Any:
@@ -145,9 +142,8 @@ def open_own(path: Path, mode: Literal["ab", "wb", "w"]) -> Any:
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
-        raise JobError(
-            f"{path} is a symbolic link, and a job would write into what it leads to: remove it"
-        ) from None
+        what = "a symbolic link, and a job would write into what it leads to"
+        raise JobError(f"{path} is {what}: remove it") from None
 
 
 @contextmanager

@@ -11,20 +11,11 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from dataclasses import asdict, dataclass, replace
 from queue import SimpleQueue
 
+from dragoman import errors
 from dragoman.client import Client
-from dragoman.connection.deadline import RetryBudget
+from dragoman.connection.channel import RetryBudget
 from dragoman.connection.route import Server
-from dragoman.errors import (
-    CallCancelledError,
-    ClientClosedError,
-    DragomanError,
-    ModelNotFoundError,
-    OverloadedError,
-    UnavailableError,
-    is_over_transport,
-)
-from dragoman.jobs.errors import JobError
-from dragoman.jobs.units import Share, Units
+from dragoman.jobs.units import JobError, Share, Units
 from dragoman.messages import TEXTS_PER_MESSAGE
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult
@@ -37,7 +28,7 @@ MAX_WAIT_SECONDS = 5.0
 AHEAD = 4
 """Windows of all streams that may be done while the first of them is not."""
 
-OnWait = Callable[[DragomanError, float], None]
+OnWait = Callable[[errors.DragomanError, float], None]
 """Takes the reason why a stream waits, and for how many seconds."""
 
 
@@ -107,23 +98,23 @@ class Streams:
                     )
                     with closing(stream):
                         for result in stream:
-                            if isinstance(result.error, UnavailableError | OverloadedError):
+                            if isinstance(result.error, errors.UnavailableError | errors.OverloadedError):
                                 raise result.error
                             budget.renew()
                             model = model or model_of(result)
                             share.done(result.id)
                             yield result
-                if not share.has_more():
+                if not share.units.has_more():
                     return
-            except ModelNotFoundError as error:
+            except errors.ModelNotFoundError as error:
                 if model is None:
                     raise
                 raise JobError(
                     f"the server no longer has {model}, which translated the {self.noun} so far: {error}; "
                     "call again once it has, or begin anew with --restart, and --model for a certain one"
                 ) from error
-            except DragomanError as error:
-                if is_over_transport(error):
+            except errors.DragomanError as error:
+                if errors.is_over_transport(error):
                     # The server ends the stream without a word of which message it was: they get smaller,
                     # then come alone, until it is known.
                     if texts_per_message > 1:
@@ -152,7 +143,7 @@ class Streams:
         """The results of several streams, in order. One begins alone, until its first translation has told
         the model of all."""
         # Results, why streams wait, what they fail by, and None of each that ends.
-        arrived: SimpleQueue[StreamResult[Unit] | tuple[DragomanError, float] | BaseException | None]
+        arrived: SimpleQueue[StreamResult[Unit] | tuple[errors.DragomanError, float] | BaseException | None]
         arrived = SimpleQueue()
 
         def work(model: str | None) -> None:
@@ -173,10 +164,9 @@ class Streams:
         try:
             while True:
                 while len(threads) < num_started:
-                    threads.append(
-                        threading.Thread(target=work, args=(model,), name="dragoman-job", daemon=True)
-                    )
-                    threads[-1].start()
+                    thread = threading.Thread(target=work, args=(model,), name="dragoman-job", daemon=True)
+                    threads.append(thread)
+                    thread.start()
                 if num_ended == num_started:
                     return
                 item = arrived.get()
@@ -223,7 +213,7 @@ class Connections:
         servers = self._client.servers()
         with self._lock:
             if self._closed:
-                raise ClientClosedError()
+                raise errors.ClientClosedError()
             server = min(servers, key=lambda each: (self._num_open[each], self._failed_at.get(each, 0.0)))
             self._num_open[server] += 1
             alone = self._client.at(server)
@@ -231,7 +221,7 @@ class Connections:
         try:
             with alone:
                 yield alone
-        except DragomanError as error:
+        except errors.DragomanError as error:
             with self._lock:
                 self._failed_at[server] = time.monotonic()
             if str(server) not in str(error):
@@ -258,11 +248,11 @@ def model_of(result: StreamResult[Unit]) -> str | None:
     return " ".join(map(str, result.translation.path or [result.translation.model]))
 
 
-def _is_transient(error: DragomanError) -> bool:
+def _is_transient(error: errors.DragomanError) -> bool:
     """Whether another stream may succeed.
 
     CANCELLED can only be the server's doing; ABORTED means the stream was idle, as when the job was
     suspended.
     """
-    is_away = isinstance(error, UnavailableError | OverloadedError | CallCancelledError)
+    is_away = isinstance(error, errors.UnavailableError | errors.OverloadedError | errors.CallCancelledError)
     return is_away or error.status == "ABORTED"

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 import onnxruntime
-from dragoman_bundle.fusions import SLOW_FUSIONS
+from dragoman_bundle.decoding import SLOW_FUSIONS
 from dragoman_bundle.machine import count_processors
 from dragoman_bundle.manifest import ENCODER_GRAPH, SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH, STEP_GRAPH
 from dragoman_bundle.search import Candidates, Ids, Scores, pad_rows

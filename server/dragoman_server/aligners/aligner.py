@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dragoman_server.errors import ServerFileError
-from dragoman_server.metrics.aligners import AlignerMetrics
-from dragoman_server.metrics.translation import Metrics
+from dragoman_server.metrics.translation import AlignerMetrics, Metrics
 from dragoman_server.options import missing_extra
 
 TextPair = tuple[str, str]
@@ -121,17 +120,15 @@ def _paths(folder: Path) -> Iterator[Path]:
     except OSError as error:
         raise ServerFileError(f"--aligners {folder} can't be read: {error.strerror or error}") from error
     if not paths:
-        raise ServerFileError(
-            f"--aligners {folder} holds no aligner: `dragoman align train --out {folder / 'NAME'}` writes one"
-        )
+        way_out = f"`dragoman align train --out {folder / 'NAME'}` writes one"
+        raise ServerFileError(f"--aligners {folder} holds no aligner: {way_out}")
     for path in paths:
         if not path.is_dir():
             raise ServerFileError(f"{path} is no folder: --aligners takes one with a folder for each aligner")
         if not _NAME.fullmatch(path.name):
-            raise ServerFileError(
-                f"{path}: an aligner's name has letters, digits, dots, underscores and hyphens, begins with "
-                "a letter or digit, and is no longer than 64 characters"
-            )
+            rule = "letters, digits, dots, underscores and hyphens, begins with a letter or digit"
+            name = f"an aligner's name has {rule}, and is no longer than 64 characters"
+            raise ServerFileError(f"{path}: {name}")
         yield path
 
 

@@ -12,8 +12,8 @@ from dragoman_server.aligners.aligner import ServedAligner, TextPair
 from dragoman_server.aligners.pairs import LinkedPart, PairWriter, Part, cut_pairs, portions
 from dragoman_server.engine import Priority
 from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.errors import InvalidRequestError, Violation
-from dragoman_server.service.stages import Stages
+from dragoman_server.errors import refusal
+from dragoman_server.service.searching import Stages
 from dragoman_server.text.align.pairs import AlignedPair
 from dragoman_server.turns import FairThreads
 from dragoman_server.wanted import Wanted
@@ -95,9 +95,8 @@ class Linking:
         self._check_room(priority, min(len(request.pairs), self._room(priority)))
         is_long = sum(len(text) for pair in request.pairs for text in pair) > _MAX_INTERACTIVE_CHARACTERS
         threads = self._lines[Priority.BULK if is_long else priority].threads
-        cut = await threads.run(
-            wanted.caller, lambda: cut_pairs(request.pairs, linker, request.max_words, wanted)
-        )
+        cut_all = partial(cut_pairs, request.pairs, linker, request.max_words, wanted)
+        cut = await threads.run(wanted.caller, cut_all)
         stages.end_text()
         if cut.num_source_words > request.max_interactive_words:
             priority = Priority.BULK
@@ -110,12 +109,8 @@ class Linking:
             began = time.monotonic() - came_at
             links = linker.link([part.texts for part in portion])
             ended = time.monotonic() - came_at
-            writer.add(
-                [
-                    LinkedPart(part=part, links=of_part, began=began, ended=ended)
-                    for part, of_part in zip(portion, links, strict=True)
-                ]
-            )
+            pairs = zip(portion, links, strict=True)
+            writer.add([LinkedPart(part=part, links=of, began=began, ended=ended) for part, of in pairs])
             return began, ended
 
         self._check_number(priority, len(cut.parts))
@@ -144,7 +139,7 @@ class Linking:
         """Raises InvalidRequestError for more than a line can ever hold."""
         if num_parts > (room := self._room(priority)):
             description = f"have {num_parts} lines to link, and the queue takes {room}; send fewer at a time"
-            raise InvalidRequestError([Violation(field="pairs", description=description)])
+            raise refusal("pairs", description)
 
     def _check_room(self, priority: Priority, num_parts: int) -> None:
         """Raises QueueFullError where so many don't fit beside those that wait, or these take too long."""

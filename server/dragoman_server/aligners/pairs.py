@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman_server.aligners.aligner import Link, TextPair, WordLinker
-from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.errors import Violation, raise_if_any, refusal
 from dragoman_server.text.align.pairs import AlignedPair, matching_parts
 from dragoman_server.text.mapped import Mapped, Span, moved
 from dragoman_server.text.read.clean import clean
@@ -83,15 +83,14 @@ def cut_pairs(pairs: Sequence[TextPair], linker: WordLinker, max_words: int, wan
             part = Part(pair=index, spans=spans, texts=(source, target), num_words=num_words)
             parts.append(part)
             violations += _too_long(part, sides, max_words)
-    if violations:
-        raise InvalidRequestError(violations)
+    raise_if_any(violations)
     # The first tell enough.
     if linker.is_swapped([part.texts for part in parts[:MAX_PORTION_PARTS]]):
         description = (
             "have more words of the aligner's target language in their texts, and of its source language in "
             "the translations: they belong the other way round"
         )
-        raise InvalidRequestError([Violation(field="pairs", description=description)])
+        raise refusal("pairs", description)
     return CutPairs(cleaned=cleaned, parts=tuple(parts))
 
 
@@ -147,29 +146,22 @@ def _complete(sides: tuple[Mapped, Mapped], linked: Sequence[LinkedPart]) -> Ali
         for link in one.links
     ]
     # Of its parts, the last had to wait for longest.
-    timings = Timings(
-        queue=linked[-1].began if linked else 0.0,
-        encode=0.0,
-        decode=linked[-1].ended - linked[-1].began if linked else 0.0,
-    )
+    began, ended = (linked[-1].began, linked[-1].ended) if linked else (0.0, 0.0)
     return AlignedPair(
         alignments=tuple(alignments),
         num_source_tokens=sum(one.part.num_words[0] for one in linked),
         num_target_tokens=sum(one.part.num_words[1] for one in linked),
-        timings=timings,
+        timings=Timings(queue=began, decode=ended - began),
     )
 
 
 def _too_long(part: Part, sides: tuple[Mapped, Mapped], max_words: int) -> Iterator[Violation]:
-    for name, side, span, num_words in zip(
-        ("source", "target"), sides, part.spans, part.num_words, strict=True
-    ):
+    names = ("source", "target")
+    for name, side, span, num_words in zip(names, sides, part.spans, part.num_words, strict=True):
         if num_words > max_words:
             first, end = side.back(span)
-            yield Violation(
-                field=f"pairs[{part.pair}].{name}",
-                description=(
-                    f"characters {first} to {end} have {num_words} words, and at most {max_words} are linked "
-                    "at once; cut text and translation at the same places, by line ends or into several pairs"
-                ),
+            description = (
+                f"characters {first} to {end} have {num_words} words, and at most {max_words} are linked "
+                "at once; cut text and translation at the same places, by line ends or into several pairs"
             )
+            yield Violation(f"pairs[{part.pair}].{name}", description)

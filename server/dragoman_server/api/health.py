@@ -21,7 +21,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 from prometheus_client import Gauge
 
-from dragoman_server.api.interception import Context
+from dragoman_server.api.interceptors import Context
 from dragoman_server.config import RequestLimits
 from dragoman_server.errors import TooManyWatchesError
 from dragoman_server.models.repository import Repository
@@ -35,17 +35,15 @@ MAX_WRITE_SECONDS = 300.0
 class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     """Knows the statuses it was told. Belongs to the event loop's thread."""
 
-    def __init__(self, *, max_watches: int, max_watches_per_host: int) -> None:
-        """How many Watch calls there may be at a time: nobody needs a token for one."""
-        self._max_watches = max_watches
-        self._max_watches_per_host = max_watches_per_host
+    def __init__(self, limits: RequestLimits) -> None:
+        """`limits` bound how many Watch calls there may be at a time: nobody needs a token for one."""
+        self._limits = limits
         self._watches: Counter[str] = Counter()
         self._statuses: dict[str, health_pb2.HealthCheckResponse.ServingStatus] = {}
         # Set, and replaced by another, at every change.
         self._changed = asyncio.Event()
 
     def tell(self, service: str, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
-        """Sets the status of a service."""
         self._statuses[service] = status
         self._changed.set()
         self._changed = asyncio.Event()
@@ -89,10 +87,11 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
 
     def _check_room(self, host: str) -> None:
         """Raises TooManyWatchesError."""
-        if self._watches.total() >= self._max_watches:
-            raise TooManyWatchesError(self._max_watches, "--max-health-watches")
-        if self._watches[host] >= self._max_watches_per_host:
-            raise TooManyWatchesError(self._max_watches_per_host, "--max-health-watches-per-host")
+        in_all, per_host = self._limits.max_health_watches, self._limits.max_health_watches_per_host
+        if self._watches.total() >= in_all:
+            raise TooManyWatchesError(in_all, "--max-health-watches")
+        if self._watches[host] >= per_host:
+            raise TooManyWatchesError(per_host, "--max-health-watches-per-host")
 
     @contextmanager
     def _watching(self, host: str) -> Iterator[None]:
@@ -118,18 +117,12 @@ class Health:
 
     def __init__(self, serving: Gauge, limits: RequestLimits) -> None:
         """`serving` shows what "" says: 1 or 0."""
-        self.service = HealthService(
-            max_watches=limits.max_health_watches, max_watches_per_host=limits.max_health_watches_per_host
-        )
+        self.service = HealthService(limits)
+        self.is_serving = False
+        """Whether "" is SERVING."""
         self._serving = serving
         self._is_draining = False
-        self._is_serving = False
         self._models: set[str] = set()
-
-    @property
-    def is_serving(self) -> bool:
-        """Whether "" is SERVING."""
-        return self._is_serving
 
     def loading(self) -> None:
         """The server is up and its models are not."""
@@ -149,7 +142,7 @@ class Health:
     def draining(self) -> None:
         """NOT_SERVING everywhere, from now on."""
         self._is_draining = True
-        self._is_serving = False
+        self.is_serving = False
         self._serving.set(0)
         self.service.tell_all(_NOT_SERVING)
 
@@ -158,7 +151,7 @@ class Health:
             return
         if not service:
             self._serving.set(serving)
-            self._is_serving = serving
+            self.is_serving = serving
         self.service.tell(service, _SERVING if serving else _NOT_SERVING)
 
 

@@ -14,7 +14,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError
 from grpc_status import rpc_status
 
-from dragoman_server.api.interception import (
+from dragoman_server.api.interceptors import (
     Behaviour,
     Context,
     Continuation,
@@ -22,7 +22,7 @@ from dragoman_server.api.interception import (
     behaviour_of,
     make_handler,
 )
-from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.errors import InvalidRequestError, refusal
 from dragoman_server.service.call import refusal_fields
 from dragoman_server.service.statuses import code_of, status_of
 
@@ -46,7 +46,6 @@ class MalformedMessages(grpc.aio.ServerInterceptor):
     async def intercept_service(
         self, continuation: Continuation, handler_call_details: grpc.HandlerCallDetails
     ) -> "Handler | None":
-        """Wraps the handler of the call."""
         handler = await continuation(handler_call_details)
         if handler is None or handler.request_deserializer is None:
             return handler
@@ -57,11 +56,11 @@ class MalformedMessages(grpc.aio.ServerInterceptor):
             is_large = len(message) > _MAX_UNCOUNTED_BYTES
             if is_large and has_more_fields(message, descriptor, self._max_fields):
                 description = f"a message has at most {self._max_fields} fields; send several messages"
-                return InvalidRequestError([Violation(field="", description=description)])
+                return refusal("", description)
             try:
                 return deserialize(message)
             except DecodeError as error:
-                return InvalidRequestError([Violation(field="", description=f"malformed message: {error}")])
+                return refusal("", f"malformed message: {error}")
 
         behaviour = behaviour_of(handler)
         if handler.request_streaming:

@@ -9,7 +9,7 @@ from grpc_status import rpc_status
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc
-from dragoman_server.api.interception import Context
+from dragoman_server.api.interceptors import Context
 from dragoman_server.service.call import TRACE_RESPONSE, Call, IncomingCall
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.service.statuses import status_of
@@ -36,18 +36,16 @@ def _certified_names(context: Context) -> list[str]:
 
 
 class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
-    """Brings each call to the core, and an error back as its status; see `statuses`."""
+    """Brings each call of the proto to the core, and an error back as its status; see `statuses`."""
 
     def __init__(self, core: ServiceCore) -> None:
         self._core = core
 
     async def Translate(self, message: pb.TranslateRequest, context: Context) -> pb.TranslateResponse:
-        """See the proto."""
         async with self._open_call("Translate", context) as call:
             return await self._core.translate(message, call)
 
     async def AlignTexts(self, message: pb.AlignTextsRequest, context: Context) -> pb.AlignTextsResponse:
-        """See the proto."""
         async with self._open_call("AlignTexts", context) as call:
             return await self._core.align_texts(message, call)
 
@@ -55,42 +53,36 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
     async def TranslateStream(  # type: ignore[override]
         self, messages: AsyncIterator[pb.TranslateStreamRequest], context: Context
     ) -> None:
-        """See the proto."""
         async with self._open_call("TranslateStream", context) as call:
             await self._core.translate_stream(messages, write_to(context), call)
 
     async def DetectLanguage(
         self, message: pb.DetectLanguageRequest, context: Context
     ) -> pb.DetectLanguageResponse:
-        """See the proto."""
         async with self._open_call("DetectLanguage", context) as call:
             return await self._core.detect_language(message, call)
 
     async def ListModels(self, message: pb.ListModelsRequest, context: Context) -> pb.ListModelsResponse:
-        """See the proto."""
         async with self._open_call("ListModels", context):
             return self._core.list_models(message)
 
     async def GetModel(self, message: pb.GetModelRequest, context: Context) -> pb.GetModelResponse:
-        """See the proto."""
         async with self._open_call("GetModel", context) as call:
             return self._core.get_model(message, call)
 
     async def ListGlossaries(
         self, message: pb.ListGlossariesRequest, context: Context
     ) -> pb.ListGlossariesResponse:
-        """See the proto."""
         async with self._open_call("ListGlossaries", context):
             return self._core.list_glossaries(message)
 
     @asynccontextmanager
     async def _open_call(self, method: str, context: Context) -> AsyncIterator[Call]:
+        identify = self._core.callers.identify
         incoming = IncomingCall(
             method=method,
             peer=context.peer(),
-            identify=lambda: self._core.callers.identify(
-                context.invocation_metadata(), _certified_names(context)
-            ),
+            identify=lambda: identify(context.invocation_metadata(), _certified_names(context)),
             time_remaining=context.time_remaining,
             # The callback is declared as taking a class that does not exist.
             carrier=lambda: {

@@ -1,6 +1,14 @@
-"""Prometheus metrics of callers, by name, where the server asks who calls."""
+"""Prometheus metrics of callers, by name, where the server asks who calls; and of HTTP.
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+What is translated over HTTP counts in the models' own, as over gRPC.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from dragoman_server.metrics.series import LATENCY_BUCKETS
 
 MAX_NAMES = 200
 """So many callers have series of their own, those that called first."""
@@ -14,30 +22,21 @@ class CallerMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._names: set[str] = set()
-        self._calls = Counter(
-            "dragoman_caller_calls_total", "Calls let in, by caller.", ("caller",), registry=registry
-        )
+        counter, caller = partial(Counter, registry=registry), ("caller",)
+        self._calls = counter("dragoman_caller_calls_total", "Calls let in, by caller.", caller)
         self._in_progress = Gauge(
-            "dragoman_caller_calls_in_progress",
-            "Calls in progress, by caller.",
-            ("caller",),
-            registry=registry,
+            "dragoman_caller_calls_in_progress", "Calls in progress, by caller.", caller, registry=registry
         )
-        self._characters = Counter(
-            "dragoman_caller_characters_total",
-            "Characters of texts translated or linked, by caller.",
-            ("caller",),
-            registry=registry,
+        self._characters = counter(
+            "dragoman_caller_characters_total", "Characters of texts translated or linked, by caller.", caller
         )
-        self._refusals = Counter(
+        self._refusals = counter(
             "dragoman_caller_refusals_total",
             "Calls and items refused for a limit of --caller-limits, by caller and limit.",
             ("caller", "limit"),
-            registry=registry,
         )
 
     def on_enter(self, name: str | None) -> None:
-        """A call was let in."""
         if name is not None:
             self._calls.labels(self._label(name)).inc()
             self._in_progress.labels(self._label(name)).inc()
@@ -48,7 +47,6 @@ class CallerMetrics:
             self._in_progress.labels(self._label(name)).dec()
 
     def on_characters(self, name: str | None, number: int) -> None:
-        """So many were translated or linked."""
         if name is not None:
             self._characters.labels(self._label(name)).inc(number)
 
@@ -63,3 +61,38 @@ class CallerMetrics:
                 return REST
             self._names.add(name)
         return name
+
+
+class HttpMetrics:
+    """Labels are routes and statuses: never a path that a caller made up."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        counter = partial(Counter, registry=registry)
+        self._requests = counter(
+            "dragoman_http_requests_total", "Requests over HTTP ended.", ("route", "status")
+        )
+        self._seconds = Histogram(
+            "dragoman_http_request_seconds",
+            "From a request's head to the end of its answer.",
+            ("route",),
+            buckets=LATENCY_BUCKETS,
+            registry=registry,
+        )
+        self._connections = Gauge(
+            "dragoman_http_connections", "Connections over HTTP that are open.", registry=registry
+        )
+        self._refused = counter(
+            "dragoman_http_refused_connections_total", "Connections over HTTP beyond --max-http-connections."
+        )
+
+    def watch_connections(self, number: Callable[[], int]) -> None:
+        """Has it asked whenever the metrics are read."""
+        self._connections.set_function(number)
+
+    def on_request(self, route: str, status: int, seconds: float) -> None:
+        self._requests.labels(route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def on_refused_connection(self) -> None:
+        """Counts a connection that there was no room for."""
+        self._refused.inc()

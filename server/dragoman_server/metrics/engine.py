@@ -20,8 +20,6 @@ _WAITING = (*MODEL_LABELS, "priority")
 
 
 class EngineFamilies:
-    """The families, labelled by model."""
-
     def __init__(self, registry: CollectorRegistry) -> None:
         counter = partial(Counter, registry=registry)
         gauge = partial(Gauge, registry=registry)

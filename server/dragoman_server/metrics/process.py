@@ -65,20 +65,15 @@ class ProcessMetrics(Collector):
                 value = values[family.name]
                 family.samples = [sample._replace(value=value) for sample in family.samples]
             yield family
-        by_part = CounterMetricFamily(
-            "dragoman_cpu_seconds", "Processor time by what used it.", labels=("part",)
-        )
+        what = "Processor time by what used it."
+        by_part = CounterMetricFamily("dragoman_cpu_seconds", what, labels=("part",))
         by_part.add_metric(("server",), server.cpu_seconds)
         by_part.add_metric(("engines",), in_engines)
         yield by_part
-        yield GaugeMetricFamily(
-            "dragoman_threads",
-            "Threads of all the server's processes.",
-            value=sum(usage.num_threads for usage in processes),
-        )
-        yield GaugeMetricFamily(
-            "dragoman_processors", "Processors that the server may use.", value=self._num_processors
-        )
+        num_threads = sum(usage.num_threads for usage in processes)
+        yield GaugeMetricFamily("dragoman_threads", "Threads of all the server's processes.", num_threads)
+        what = "Processors that the server may use."
+        yield GaugeMetricFamily("dragoman_processors", what, self._num_processors)
 
 
 def _read(process: int | str) -> _Process | None:
@@ -107,9 +102,5 @@ class LogMetrics(Collector):
         self._log = log
 
     def collect(self) -> Iterator[Metric]:
-        """Collects the counter of dropped lines."""
-        yield CounterMetricFamily(
-            "dragoman_log_lines_dropped",
-            "Lines of the log that are lost because nobody reads it.",
-            value=self._log.num_dropped,
-        )
+        what = "Lines of the log that are lost because nobody reads it."
+        yield CounterMetricFamily("dragoman_log_lines_dropped", what, self._log.num_dropped)

@@ -36,7 +36,6 @@ class Series:
         return family.labels(*self.labels, *labels)
 
     def by_priority(self, family: Histogram) -> dict[Priority, Histogram]:
-        """A histogram for each."""
         return {priority: self.histogram(family, priority.value) for priority in Priority}
 
     def end_gauges(self) -> None:

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dragoman_bundle import Manifest
+from dragoman_bundle.errors import MAX_NAME_CHARACTERS
 from dragoman_bundle.languages import primary_language, usual_script
-from dragoman_bundle.names import MAX_NAME_CHARACTERS
 
 # RFC 5646, section 2.1: language, extended language, script, region, variants, and what says nothing of which
 # model translates: extensions and private use.
@@ -80,11 +80,8 @@ def _distance(wanted: str, available: str) -> Distance | None:
     if wanted == available:
         return Distance(0, 0)
     requested, offered = _parse(wanted), _parse(available)
-    if (
-        requested is None
-        or offered is None
-        or (requested.language, requested.script) != (offered.language, offered.script)
-    ):
+    if requested is None or offered is None or requested[:2] != offered[:2]:
+        # Another language, or another script of it.
         return None
     if offered.variants != requested.variants[: len(offered.variants)]:
         return None

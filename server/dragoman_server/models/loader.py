@@ -11,24 +11,10 @@ from dragoman_bundle.bundle import read_description
 from dragoman_bundle.machine import count_processors
 
 from dragoman_server.config import EngineConfig
-from dragoman_server.engine import (
-    Admission,
-    Engine,
-    EngineLimits,
-    Priority,
-    SearchOptions,
-    Sentence,
-    warm,
-)
+from dragoman_server.engine import Admission, Engine, EngineLimits, Priority, SearchOptions, Sentence, warm
 from dragoman_server.engine.events import Listener, ignore
+from dragoman_server.engine.onnx import opening
 from dragoman_server.engine.onnx.decoder import has_shortlist
-from dragoman_server.engine.onnx.opening import (
-    choose_graphs,
-    choose_precision,
-    open_decoder,
-    opener,
-    settle_device,
-)
 from dragoman_server.engine.onnx.session import PROVIDERS, DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
@@ -71,12 +57,8 @@ class ModelLoader:
         Raises PrecisionUnavailableError, or SentenceError as `load`.
         """
         if self._config.device != "auto" or self._config.precision != "auto":
-            choose_precision(path, manifest, self._config.device, self._config.precision)
-        admission = Admission(
-            limits=engine_limits(self._config, self._max_beam_size),
-            source_vocabulary=manifest.source_vocabulary,
-            target_vocabulary=manifest.target_vocabulary,
-        )
+            opening.choose_precision(path, manifest, self._config.device, self._config.precision)
+        admission = _admission(engine_limits(self._config, self._max_beam_size), manifest)
         admission.check(_longest_sentence(manifest, self.beam_size(manifest)))
 
     def load(self, bundle: Bundle, metrics: ModelMetrics | None = None) -> Model:
@@ -104,10 +86,7 @@ class ModelLoader:
             providers=running.providers,
             default_beam_size=beam_size,
             description=read_description(bundle.path),
-            max_sentences={
-                Priority.INTERACTIVE: limits.max_queue,
-                Priority.BULK: limits.max_bulk_queue,
-            },
+            max_sentences={Priority.INTERACTIVE: limits.max_queue, Priority.BULK: limits.max_bulk_queue},
         )
 
 
@@ -153,20 +132,16 @@ def open_engine(
     DecoderError.
     """
     limits = engine_limits(config, max_beam_size)
-    admission = Admission(
-        limits=limits,
-        source_vocabulary=bundle.manifest.source_vocabulary,
-        target_vocabulary=bundle.manifest.target_vocabulary,
-    )
+    admission = _admission(limits, bundle.manifest)
     if warm_up is not None:
         admission.check(warm_up)
     num_engines = config.threads or count_processors()
-    options, graphs, decoder = settle_device(bundle, options), [], None
+    options, graphs, decoder = opening.settle_device(bundle, options), [], None
     if num_engines == 1 or options.device != "cpu":
-        decoder = open_decoder(bundle, options)
+        decoder = opening.open_decoder(bundle, options)
         options, graphs = decoder.options, list(decoder.sessions)
     else:
-        options, graphs = choose_graphs(bundle, options)
+        options, graphs = opening.choose_graphs(bundle, options)
     if options.device == "cpu":
         limits = _bound_scores(limits, config.max_score_memory, bundle.manifest.target_vocabulary)
     else:
@@ -183,7 +158,7 @@ def open_engine(
         del decoder
         make = partial(
             EngineProcess,
-            opener(bundle.graphs, options),
+            opening.opener(bundle.graphs, options),
             limits=limits,
             listener=listener,
             warm_up=warm_up,
@@ -192,10 +167,15 @@ def open_engine(
         engines = _processes(make, num_engines, config.engines_per_process, warm_up)
     pool = EnginePool(engines, replace(admission, limits=limits))
     pool.start()
-    return RunningEngine(
-        engine=pool,
-        precision=options.precision,
-        providers=dict.fromkeys(graphs, PROVIDERS[options.device]),
+    providers = dict.fromkeys(graphs, PROVIDERS[options.device])
+    return RunningEngine(engine=pool, precision=options.precision, providers=providers)
+
+
+def _admission(limits: EngineLimits, manifest: Manifest) -> Admission:
+    return Admission(
+        limits=limits,
+        source_vocabulary=manifest.source_vocabulary,
+        target_vocabulary=manifest.target_vocabulary,
     )
 
 
@@ -218,17 +198,11 @@ def _processes(
     if engines_per_process is None:
         engines_per_process = 1
         if sample is not None:
-            short = replace(sample, source=sample.source[-_SAMPLE_TOKENS:])
-            step_seconds = first.measure_step(short)
+            step_seconds = first.measure_step(replace(sample, source=sample.source[-_SAMPLE_TOKENS:]))
             engines_per_process = engines_a_process(step_seconds)
-            logger.info(
-                "engines share processes as far as steps are long",
-                extra={
-                    "engines": num_engines,
-                    "per_process": engines_per_process,
-                    "step_seconds": step_seconds,
-                },
-            )
+            extra = {"per_process": engines_per_process, "step_seconds": step_seconds}
+            message = "engines share processes as far as steps are long"
+            logger.info(message, extra={"engines": num_engines, **extra})
     num_processes = -(-num_engines // engines_per_process)
     processes = [first, *(make() for _ in range(num_processes - 1))]
     first_number = 0

@@ -1,4 +1,4 @@
-"""The models of a folder over a server's life: loaded, read anew while they are served, retired, ended.
+"""The models of a folder over a server's life: fetched, loaded, read anew while served, retired, ended.
 
 Owns which models are served and that none ends while it is used. Must not know gRPC.
 """
@@ -6,18 +6,19 @@ Owns which models are served and that none ends while it is used. Must not know 
 import asyncio
 import contextlib
 import logging
+import sys
 import threading
 from concurrent.futures import Future
 from pathlib import Path
 
 from dragoman_bundle import Bundle
 
-from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.metrics.translation import Metrics
 from dragoman_server.models.loader import ModelLoader
 from dragoman_server.models.model import Model, ServedModel
 from dragoman_server.models.on_demand import ModelsOnDemand
 from dragoman_server.models.repository import Repository, RepositoryError, load_repository
+from dragoman_server.turns import run_in_daemon_thread, wait_for
 
 logger = logging.getLogger(__name__)
 
@@ -146,3 +147,35 @@ class ModelManager:
 def _without(repository: Repository, other: Repository) -> list[ServedModel]:
     """The models that the other does not have."""
     return [model for model in repository.models if model not in other.models]
+
+
+class GettingError(RuntimeError):
+    """A model could not be fetched."""
+
+
+async def get_models(models: str, folder: Path) -> None:
+    """Fetches those, with commas between, that the folder has nothing for. Raises GettingError.
+
+    What the command says goes into the log line by line. Cancelled, it ends the process.
+    """
+    names = [name.strip() for name in models.split(",") if name.strip()]
+    command = [sys.executable, "-m", "dragoman", "get", "--yes", "--missing", "--models", str(folder), *names]
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    assert process.stdout is not None
+    said = ""
+    try:
+        async for line in process.stdout:
+            said = line.decode(errors="replace").strip() or said
+            logger.info("getting models", extra={"said": said})
+        code = await process.wait()
+    except asyncio.CancelledError:
+        process.terminate()
+        await process.wait()
+        raise
+    if code != 0:
+        raise GettingError(f"`dragoman get {' '.join(names)}` failed: {said}")

@@ -1,9 +1,9 @@
-"""A model that is served, and one that is loaded: a bundle and an engine. Must not know requests or gRPC."""
+"""A model that is served, its users, and one that is loaded: a bundle and an engine. Knows no requests."""
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 
 from dragoman_bundle import Bundle, Manifest
@@ -12,12 +12,43 @@ from dragoman_server.engine import Priority
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.metrics.translation import ModelMetrics
 from dragoman_server.models.language_lookup import Distance, closest_pair
-from dragoman_server.models.occupancy import Occupancy
 from dragoman_server.turns import FairLock
 
 
-class ServedModel(ABC):
-    """A model that requests may name, whether it is loaded or not."""
+class Occupancy:
+    """How many are inside, and a way to wait until nobody is."""
+
+    def __init__(self) -> None:
+        self.num_inside = 0
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    def enter(self) -> None:
+        """One more is inside, who must `leave`."""
+        self.num_inside += 1
+        self._empty.clear()
+
+    def leave(self) -> None:
+        """One less is."""
+        self.num_inside -= 1
+        if self.num_inside == 0:
+            self._empty.set()
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Counts one while it is used."""
+        self.enter()
+        try:
+            yield
+        finally:
+            self.leave()
+
+    async def wait_until_empty(self) -> None:
+        await self._empty.wait()
+
+
+class RequestedModel(ABC):
+    """A model that requests may name, whether it is loaded or not; of many languages, for two of them."""
 
     metrics: ModelMetrics
     """Its own series."""
@@ -25,7 +56,6 @@ class ServedModel(ABC):
     """Beam size of a request that sets none."""
     calls: Occupancy
     """Those that have chosen it, a stream for as long as it lasts."""
-
     description: str = ""
     """What it is good for, by its card."""
 
@@ -39,35 +69,12 @@ class ServedModel(ABC):
     def loaded(self) -> "Model | None":
         """The loaded model, while there is one."""
 
-    @property
-    @abstractmethod
-    def is_alive(self) -> bool:
-        """Whether its requests are translated: an engine runs, or can be loaded."""
-
-    @property
-    @abstractmethod
-    def pids(self) -> Sequence[int]:
-        """The processes of its engines."""
-
     @abstractmethod
     def use(self) -> AbstractAsyncContextManager["Model"]:
         """Keeps the loaded model for a piece of work. May wait for it.
 
         Raises ModelNotLoadedError.
         """
-
-    @abstractmethod
-    def watch(self, on_change: Callable[[], None]) -> None:
-        """Has `on_change` called, in any thread, whenever `is_alive` or `has_ended` may have changed."""
-
-    @abstractmethod
-    async def end(self) -> None:
-        """Ends its engines; whatever is unanswered fails."""
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether an engine ended that nothing brings back."""
-        return self.loaded is not None and self.loaded.engine.has_ended
 
     @abstractmethod
     def knows(self, tag: str) -> bool:
@@ -83,7 +90,7 @@ class ServedModel(ABC):
         found = closest_pair(self.manifest, source, target)
         return None if found is None else found[0]
 
-    def between(self, source: str, target: str) -> "ServedModel":
+    def between(self, source: str, target: str) -> "RequestedModel":
         """The model for a caller's languages: of many, for those two of them that are closest.
 
         Raises ValueError where it does not translate between such.
@@ -92,6 +99,33 @@ class ServedModel(ABC):
         if found is None:
             raise ValueError(f"{self.key} does not translate from {source!r} to {target!r}")
         return ModelBetween(self, *found[1]) if self.manifest.languages else self
+
+
+class ServedModel(RequestedModel):
+    """A model of a server, for all of its languages."""
+
+    @property
+    @abstractmethod
+    def is_alive(self) -> bool:
+        """Whether its requests are translated: an engine runs, or can be loaded."""
+
+    @property
+    @abstractmethod
+    def pids(self) -> Sequence[int]:
+        """The processes of its engines."""
+
+    @abstractmethod
+    def watch(self, on_change: Callable[[], None]) -> None:
+        """Has `on_change` called, in any thread, whenever `is_alive` or `has_ended` may have changed."""
+
+    @abstractmethod
+    async def end(self) -> None:
+        """Ends its engines; whatever is unanswered fails."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether an engine ended that nothing brings back."""
+        return self.loaded is not None and self.loaded.engine.has_ended
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -111,7 +145,7 @@ class Model(ServedModel):
     max_sentences: Mapping[Priority, int]
     """Most sentences of a request that the engine's queue can ever hold."""
     turns: Mapping[Priority, FairLock] = field(
-        default_factory=lambda: {priority: FairLock() for priority in Priority}
+        default_factory=lambda: {each: FairLock() for each in Priority}
     )
     """Held by the stream's item that waits for room in the queue: the next in turn is the next to get in,
     however many sentences it has and however few those behind it."""
@@ -148,10 +182,10 @@ class Model(ServedModel):
         await asyncio.to_thread(self.engine.close)
 
 
-class ModelBetween(ServedModel):
+class ModelBetween(RequestedModel):
     """A model of many languages for two of them: as if it were one of theirs alone."""
 
-    def __init__(self, model: ServedModel, source: str, target: str) -> None:
+    def __init__(self, model: RequestedModel, source: str, target: str) -> None:
         self._model = model
         self._pair = source, target
         self._manifest = model.manifest.between(source, target)
@@ -166,14 +200,6 @@ class ModelBetween(ServedModel):
     def loaded(self) -> Model | None:
         return None if self._model.loaded is None else self._of(self._model.loaded)
 
-    @property
-    def is_alive(self) -> bool:
-        return self._model.is_alive
-
-    @property
-    def pids(self) -> Sequence[int]:
-        return self._model.pids
-
     @asynccontextmanager
     async def use(self) -> AsyncIterator[Model]:
         async with self._model.use() as model:
@@ -181,12 +207,6 @@ class ModelBetween(ServedModel):
 
     def knows(self, tag: str) -> bool:
         return self._model.knows(tag)
-
-    def watch(self, on_change: Callable[[], None]) -> None:
-        self._model.watch(on_change)
-
-    async def end(self) -> None:
-        await self._model.end()
 
     def _of(self, model: Model) -> Model:
         return replace(model, bundle=model.bundle.between(*self._pair))

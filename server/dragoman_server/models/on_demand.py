@@ -19,14 +19,13 @@ from typing import TypeVar
 from dragoman_bundle import BundleError, Manifest, open_bundle
 from dragoman_bundle.bundle import look_at_bundle, read_description, source_tags
 
-from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.errors import ModelNotFoundError, ModelNotLoadedError
 from dragoman_server.metrics.translation import Metrics, ModelMetrics
 from dragoman_server.models.loader import ModelLoader
-from dragoman_server.models.model import Model, ServedModel
-from dragoman_server.models.occupancy import Occupancy
+from dragoman_server.models.model import Model, Occupancy, ServedModel
 from dragoman_server.models.repository import Repository, RepositoryError, is_same
+from dragoman_server.turns import run_in_daemon_thread, wait_for
 
 FIRST_RETRY_SECONDS = 1.0
 """Time that requests are refused after a model could not be loaded; twice as long each time after."""
@@ -326,11 +325,8 @@ class ModelsOnDemand:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        movable = {
-            model: residency
-            for model, residency in self._residencies.items()
-            if model not in self._pinned and not (model in self._wanted and self._takes(model))
-        }
+        fixed = {*self._pinned, *filter(self._takes, self._wanted)}
+        movable = {model: stay for model, stay in self._residencies.items() if model not in fixed}
         now = time.monotonic()
         for _ in range(num_models):
             leaving = choose_leaving(movable, now)
@@ -365,9 +361,8 @@ class ModelsOnDemand:
         def load() -> Model:
             bundle = open_bundle(model.path)
             if not is_same(bundle.manifest, model.manifest):
-                raise BundleError(
-                    f"{model.path} has changed since the models folder was read; SIGHUP has it read again"
-                )
+                change = f"{model.path} has changed since the models folder was read"
+                raise BundleError(f"{change}; SIGHUP has it read again")
             return self._loader.load(bundle, model.metrics)
 
         def end_unused(opening: "Future[Model]") -> None:

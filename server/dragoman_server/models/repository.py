@@ -6,27 +6,24 @@ Owns the folder models/NAME/VERSION. Must not know requests or gRPC.
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 
 from dragoman_bundle import Bundle, BundleError, Manifest, open_bundle, read_manifest
-from dragoman_bundle.copying import check_folder_name
 from dragoman_bundle.languages import tag_of_name
 from dragoman_bundle.manifest import MANIFEST_FILE
+from dragoman_bundle.writer import check_folder_name
 
-from dragoman_server.engine import (
-    DecoderError,
-    DeviceUnavailableError,
-    PrecisionUnavailableError,
-    SentenceError,
-)
-from dragoman_server.errors import ModelNotFoundError
-from dragoman_server.models.model import Model, ServedModel
-from dragoman_server.quoting import list_names, quote
+from dragoman_server import engine
+from dragoman_server.errors import ModelNotFoundError, list_names, quote
+from dragoman_server.models.model import Model, RequestedModel, ServedModel
 
 VersionKey = list[tuple[int, int, str]]
 
 # Where letters sort before it and separators after; see _rank.
 _END_OF_VERSION = (1, 0, "")
+# What a bundle is left out for.
+_REFUSED = (BundleError, engine.DecoderError, engine.PrecisionUnavailableError, engine.SentenceError)
 
 
 def version_key(version: str) -> VersionKey:
@@ -68,11 +65,8 @@ class Repository:
     @property
     def languages(self) -> frozenset[str]:
         """The languages that models translate from or to."""
-        return frozenset(
-            language
-            for model in self.models
-            for language in (*model.manifest.sources, *model.manifest.targets)
-        )
+        manifests = (model.manifest for model in self.models)
+        return frozenset(chain.from_iterable((*each.sources, *each.targets) for each in manifests))
 
     def by_name(self, name: str) -> ServedModel:
         """The model called "name/version", or the newest version of "name". Raises ModelNotFoundError."""
@@ -82,16 +76,15 @@ class Repository:
             raise ModelNotFoundError(f"there is no model {quote(name)}; there are: {known}")
         return found[-1]
 
-    def by_languages(self, source: str, target: str) -> ServedModel:
+    def by_languages(self, source: str, target: str) -> RequestedModel:
         """The newest version of the first model, by name, for the languages or those closest to them.
 
         One of these alone goes before one of many. Raises ModelNotFoundError.
         """
-        distances = {model: model.distance(source, target) for model in self.models}
         near = {
             model: (distance, bool(model.manifest.languages))
-            for model, distance in distances.items()
-            if distance is not None
+            for model in self.models
+            if (distance := model.distance(source, target)) is not None
         }
         if not near:
             pairs = sorted(
@@ -150,12 +143,14 @@ def load_repository(
                 check_folder_name(path, new.manifest)
                 deferred.append(new if old is None or old.manifest != new.manifest else old)
             else:
-                loaded.append(load(_open(path, key)))
-        except (BundleError, DecoderError, PrecisionUnavailableError, SentenceError) as error:
+                bundle = open_bundle(path)
+                check_folder_name(path, bundle.manifest)
+                loaded.append(load(bundle))
+        except _REFUSED as error:
             refused[key] = error
         except BaseException as error:
             # A device that is not there, and being cancelled, are no bundle's fault.
-            if isinstance(error, DeviceUnavailableError) or not isinstance(error, Exception):
+            if isinstance(error, engine.DeviceUnavailableError) or not isinstance(error, Exception):
                 for model in loaded:
                     model.engine.close()
                 raise
@@ -211,26 +206,16 @@ def _folders(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names)]
 
 
-def _open(path: Path, key: str) -> Bundle:
-    bundle = open_bundle(path)
-    check_folder_name(path, bundle.manifest)
-    return bundle
-
-
 def is_same(manifest: Manifest, other: Manifest) -> bool:
     """Whether both are of the same bundle, whatever quality was recorded meanwhile."""
     return manifest.without_quality() == other.without_quality()
 
 
 def _check_unchanged(path: Path, model: ServedModel) -> None:
-    """Raises BundleError where the folder holds another bundle than the one that is served.
-
-    A quality that was recorded meanwhile makes it no other one.
-    """
+    """Raises BundleError where the folder holds another bundle than the one that is served."""
     if not is_same(read_manifest(path), model.manifest):
-        raise BundleError(
-            f"{path} has changed, and {model.key} is served as it was; export to a new version instead"
-        )
+        change = f"{path} has changed, and {model.key} is served as it was"
+        raise BundleError(f"{change}; export to a new version instead")
 
 
 def _by_name_and_version(model: ServedModel) -> tuple[str, VersionKey]:

@@ -9,7 +9,7 @@ from statistics import median
 
 import numpy as np
 import numpy.typing as npt
-from dragoman_bundle.confidence import GOOD_CHRF, Confidence, evidence_of
+from dragoman_bundle.decoding import GOOD_CHRF, Confidence, evidence_of
 
 from dragoman_server.text.translated import TranslatedText
 

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_server.errors import CallerLimitError, InvalidRequestError, Violation
+from dragoman_server.errors import CallerLimitError, refusal
 from dragoman_server.metrics.callers import CallerMetrics
-from dragoman_server.service.caller_limits import CallerLimits, limits_of, read_limits
+from dragoman_server.service.callers import CallerLimits, limits_of, read_limits
 
 WINDOW_SECONDS = 60
 """A minute."""
@@ -50,7 +50,6 @@ class Window:
         raise AssertionError("what came is more than its parts")
 
     def add(self, amount: int, now: float) -> None:
-        """So much came."""
         second = int(now)
         before = self._seconds.pop()[1] if self._seconds and self._seconds[-1][0] == second else 0
         self._seconds.append((second, before + amount))
@@ -69,7 +68,6 @@ _DAY_SECONDS = 86_400
 
 
 def seconds_until_midnight(now: float) -> float:
-    """Time until the next day begins."""
     return _DAY_SECONDS - now % _DAY_SECONDS
 
 
@@ -81,14 +79,12 @@ class Today:
         self._amount = 0
 
     def total(self, now: float) -> int:
-        """How much came today."""
         # A clock that is set back brings no new day.
         if (day := int(now // _DAY_SECONDS)) > self._day:
             self._day, self._amount = day, 0
         return self._amount
 
     def add(self, amount: int, now: float) -> None:
-        """So much came."""
         self._amount = self.total(now) + amount
 
     def give_back(self, amount: int, came_at: float) -> None:
@@ -245,11 +241,8 @@ class Allowance:
 def _check_size(num_characters: int, maximum: int, limit: str, field: str) -> None:
     """Raises InvalidRequestError for more than there ever is room for."""
     if num_characters > maximum:
-        name = limit.replace("_", "-")
-        description = (
-            f"has {num_characters} characters, and this caller's limit is {name}={maximum}; send less at once"
-        )
-        raise InvalidRequestError([Violation(field=field, description=description)])
+        bound = f"this caller's limit is {limit.replace('_', '-')}={maximum}"
+        raise refusal(field, f"has {num_characters} characters, and {bound}; send less at once")
 
 
 FORGETS_FROM = 1000
@@ -290,8 +283,6 @@ class Allowances:
 
     def _forget_unused(self) -> None:
         """Those of callers of whom nothing counts. Names of certificates come and go without end."""
-        self._by_name = {
-            name: allowance for name, allowance in self._by_name.items() if not allowance.is_unused
-        }
+        self._by_name = {name: each for name, each in self._by_name.items() if not each.is_unused}
         # Where many are in use it is not tried again at each new one.
         self._most_known = max(FORGETS_FROM, 2 * len(self._by_name))

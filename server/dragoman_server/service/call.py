@@ -1,6 +1,6 @@
 """A call from its start to its end: let in, counted, one line in the log, over gRPC and HTTP alike.
 
-The line has counts and times, never a text.
+The line has counts and times, never a text. The gate belongs to the event loop's thread.
 """
 
 import asyncio
@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 from dragoman_server.aligners.aligner import ServedAligner
 from dragoman_server.engine import DeadlineExpiredError, Priority
-from dragoman_server.errors import UnwantedError
-from dragoman_server.metrics.quality import TextFigures
-from dragoman_server.models.model import ServedModel
+from dragoman_server.errors import NotServingError, TooManyCallsError, UnwantedError
+from dragoman_server.metrics.translation import TextFigures
+from dragoman_server.models.model import Occupancy, RequestedModel
 from dragoman_server.service.allowance import Allowance, Allowances
-from dragoman_server.service.gate import Gate
-from dragoman_server.service.stages import Stages
+from dragoman_server.service.searching import Stages
 from dragoman_server.service.statuses import Code, cancellation_code, code_of, status_of
 from dragoman_server.text.align.pairs import AlignedPair
 from dragoman_server.text.translated import TranslatedText
@@ -28,6 +27,42 @@ from dragoman_server.wanted import Wanted
 
 if TYPE_CHECKING:
     from dragoman_server.tracing import CallTrace, Tracing
+
+
+class Gate:
+    """Counts the calls that are in, and closes for good."""
+
+    def __init__(self, max_calls: int) -> None:
+        self._max_calls = max_calls
+        self._open = False
+        self.answers = Occupancy()
+        """Calls that were admitted and whose last message is not out yet."""
+        self.draining = asyncio.Event()
+        """Set once no more work is taken."""
+
+    def open(self) -> None:
+        self._open = True
+
+    async def drain(self, timeout_seconds: float) -> bool:
+        """Lets no more calls in and waits until those inside are answered; whether all were in time."""
+        self.draining.set()
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self.answers.wait_until_empty()
+        except TimeoutError:
+            return False
+        return True
+
+    def admit(self) -> None:
+        """A call comes in, which must `answers.leave`. Raises NotServingError or TooManyCallsError."""
+        if self.draining.is_set():
+            raise NotServingError("draining")
+        if not self._open:
+            raise NotServingError("loading")
+        if self.answers.num_inside >= self._max_calls:
+            raise TooManyCallsError(self._max_calls)
+        self.answers.enter()
+
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +122,6 @@ class Call:
 
     @property
     def fields(self) -> dict[str, object]:
-        """The fields of the log."""
         return {"caller": self.caller, "model": self.model, **self._counts}
 
     @property
@@ -114,8 +148,8 @@ class Call:
         """Lets so many of the caller's characters through; with `waits` its work begins when the caller may.
 
         What the server refuses or fails at does not count, but for what is done by then, as the function that
-        it gives is told; what is cancelled, or too late, does. Raises
-        CallerLimitError, and InvalidRequestError for a `field` that has more than the caller ever may.
+        it gives is told; what is cancelled, or too late, does. Raises CallerLimitError, or for a `field` that
+        has more than the caller ever may InvalidRequestError.
         """
         allowance = self.allowance
         if waits:
@@ -143,7 +177,7 @@ class Call:
                 allowance.give_back(replace(taken, num_characters=number - num_used))
 
     @contextmanager
-    def request(self, model: ServedModel | ServedAligner, priority: Priority) -> Iterator[Stages | None]:
+    def request(self, model: RequestedModel | ServedAligner, priority: Priority) -> Iterator[Stages | None]:
         """Counts and times a request to a model or aligner: the whole of a unary call, or a stream's item.
 
         Gives what is to be told of its stages; None where nobody wants to know.
@@ -165,7 +199,7 @@ class Call:
             if self.trace is not None and stages is not None:
                 self.trace.on_request(model.key, priority.value, code, stages)
 
-    def count(self, model: ServedModel, priority: Priority, translated: Sequence[TranslatedText]) -> None:
+    def count(self, model: RequestedModel, priority: Priority, translated: Sequence[TranslatedText]) -> None:
         """Texts were translated. May be called from any thread."""
         for text in translated:
             model.metrics.on_text(_figures(text), priority)
@@ -176,7 +210,7 @@ class Call:
                 self._counts["source_tokens"] += text.num_source_tokens
                 self._counts["target_tokens"] += text.num_target_tokens
 
-    def count_pairs(self, model: ServedModel | ServedAligner, aligned: Sequence[AlignedPair]) -> None:
+    def count_pairs(self, model: RequestedModel | ServedAligner, aligned: Sequence[AlignedPair]) -> None:
         """Pairs of texts were linked. May be called from any thread."""
         model.metrics.on_pairs(len(aligned))
         with self._lock:
@@ -233,13 +267,8 @@ async def open_call(
         raise
     finally:
         milliseconds = round((time.perf_counter() - started) * 1000, 3)
-        fields = {
-            "method": incoming.method,
-            "outcome": code.name,
-            "milliseconds": milliseconds,
-            **incoming.fields,
-        }
-        fields |= call.fields | refusal
+        fields: dict[str, object] = {"method": incoming.method, "outcome": code.name}
+        fields |= {"milliseconds": milliseconds, **incoming.fields, **call.fields, **refusal}
         if call.trace is not None:
             call.trace.end(code, fields)
             fields |= call.trace.ids

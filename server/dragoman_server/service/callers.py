@@ -1,18 +1,41 @@
-"""The callers that may call: everybody, whoever shows a token of a file, or whoever has a certificate.
+"""The callers: everybody, whoever shows a token of a file, or whoever has a certificate; and their limits.
 
-Keeps digests of the tokens alone. No status and no log tells more of one than whose it is.
+Keeps digests of the tokens alone. No status and no log tells more of one than whose it is. A file is read
+strictly.
 """
 
 import hashlib
 import logging
 import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 
-from dragoman_server.errors import ServerFileError, UnknownCallerError
-from dragoman_server.quoting import quote
-from dragoman_server.service.word_file import read_words
+from dragoman_bundle.checked_files import read_regular
+
+from dragoman_server.errors import ServerFileError, UnknownCallerError, list_names, quote
+
+MAX_FILE_BYTES = 1 << 24
+"""Most bytes of a file: a hundred thousand tokens have a third."""
+
+
+def read_words(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The number of each line that says something, and its words.
+
+    Empty lines and those that begin with # say nothing. Raises ServerFileError for a file that can't be read.
+    """
+    try:
+        lines = read_regular(path, max_bytes=MAX_FILE_BYTES).decode("utf-8-sig").splitlines()
+    except OSError as error:
+        raise ServerFileError(f"{path} can't be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ServerFileError(f"{path} can't be read: {error}") from error
+    for number, line in enumerate(lines, start=1):
+        words = line.split()
+        if words and not words[0].startswith("#"):
+            yield number, words
+
 
 MIN_TOKEN_CHARACTERS = 16
 """A shorter token could be guessed."""
@@ -153,3 +176,70 @@ def token_digest(entry: str) -> bytes:
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
+
+
+OTHERS = "*"
+"""The name of all callers that have no line of their own."""
+UNLIMITED = "unlimited"
+"""The only word of a caller who is bound by no limit of the file."""
+MAX_VALUE = 10**15
+"""Greatest value of a limit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallerLimits:
+    """The limits of one caller; None is no limit. The file has hyphens in the names."""
+
+    calls: int | None = None
+    """Calls in progress at once, over gRPC and HTTP together; a stream is one."""
+    calls_per_minute: int | None = None
+    """Calls begun in any sixty seconds."""
+    characters_per_minute: int | None = None
+    """Characters of texts in any sixty seconds."""
+    characters_per_day: int | None = None
+    """Characters of texts in a day of UTC."""
+
+
+NAMES = {limit_field.name.replace("_", "-"): limit_field.name for limit_field in fields(CallerLimits)}
+"""The fields by their names in the file."""
+
+
+def read_limits(path: Path, known_names: Collection[str] | None) -> dict[str, CallerLimits]:
+    """The limits of a file by caller: a line each, the name and LIMIT=VALUE one or more times.
+
+    Empty lines and those that begin with # are skipped. `known_names` are those of all callers, None where
+    nobody knows them before they call. Raises ServerFileError, which names the line.
+    """
+    limits: dict[str, CallerLimits] = {}
+    for number, (name, *words) in read_words(path):
+        try:
+            if name in limits:
+                raise ValueError(f"{name} has a line already; say all of its limits in one")
+            if known_names is not None and name != OTHERS and name not in known_names:
+                raise ValueError(f"{quote(name)} is no caller of the file of tokens, and not {OTHERS}")
+            limits[name] = CallerLimits() if words == [UNLIMITED] else _read_limits(words)
+        except ValueError as error:
+            raise ServerFileError(f"{path}, line {number}: {error}") from None
+    return limits
+
+
+def limits_of(name: str | None, limits: Mapping[str, CallerLimits]) -> CallerLimits:
+    """A caller's own, or those of all others."""
+    return limits.get(name or OTHERS) or limits.get(OTHERS) or CallerLimits()
+
+
+def _read_limits(words: list[str]) -> CallerLimits:
+    values: dict[str, int] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in NAMES:
+            raise ValueError(f"{quote(word)} is no limit; a line is NAME LIMIT=VALUE ..., and there are "
+                             f"{list_names(list(NAMES))}, or {UNLIMITED} alone")  # fmt: skip
+        if NAMES[name] in values:
+            raise ValueError(f"{name} stands there twice")
+        if not re.fullmatch("[0-9]{1,16}", value) or not 1 <= int(value) <= MAX_VALUE:
+            raise ValueError(f"{name} is {quote(value)}; it must be a whole number from 1 to {MAX_VALUE}")
+        values[NAMES[name]] = int(value)
+    if not values:
+        raise ValueError(f"no limit stands behind the name; {UNLIMITED} is for a caller who has none")
+    return CallerLimits(**values)

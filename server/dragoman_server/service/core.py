@@ -11,12 +11,11 @@ from dragoman_server.config import RequestLimits
 from dragoman_server.detection import LanguageDetector
 from dragoman_server.glossaries import Glossaries, Glossary
 from dragoman_server.models.language_lookup import distance
-from dragoman_server.models.model import ServedModel
+from dragoman_server.models.model import RequestedModel, ServedModel
 from dragoman_server.models.repository import Repository
 from dragoman_server.service.allowance import Allowances
-from dragoman_server.service.call import Call, IncomingCall, log_if_internal, open_call
+from dragoman_server.service.call import Call, Gate, IncomingCall, log_if_internal, open_call
 from dragoman_server.service.callers import Callers
-from dragoman_server.service.gate import Gate
 from dragoman_server.service.pivoting import Settings, check_ranges, first_leg, join, second_leg
 from dragoman_server.service.requests import RequestReader, read_priority
 from dragoman_server.service.responses import (
@@ -76,7 +75,6 @@ class ServiceCore:
         pivot: str | None = None,
         tracing: "Tracing | None" = None,
     ) -> None:
-        """`pivot`: a language that texts go through where no model is for theirs; None for none."""
         self._tracing = tracing
         self._gate = gate
         self.callers = callers
@@ -89,17 +87,12 @@ class ServiceCore:
         self._aligners = aligners
         self._linking = linking
         self._detector = detector
-        self._pivot = pivot
-        self._repository = Repository([], {})
-        self.documents = FairThreads(
-            _DOCUMENT_THREADS, "dragoman-document", max_waiting=MAX_WAITING_DOCUMENTS
-        )
-        """Threads that read and write documents, which hold up nothing else."""
-
-    @property
-    def pivot(self) -> str | None:
+        self.pivot = pivot
         """The language that texts go through where no model is for theirs; None for none."""
-        return self._pivot
+        self._repository = Repository([], {})
+        waiting = MAX_WAITING_DOCUMENTS
+        self.documents = FairThreads(_DOCUMENT_THREADS, "dragoman-document", max_waiting=waiting)
+        """Threads that read and write documents, which hold up nothing else."""
 
     @property
     def models(self) -> list[ServedModel]:
@@ -108,7 +101,6 @@ class ServiceCore:
 
     @property
     def glossaries(self) -> Mapping[str, Glossary]:
-        """Those of the server, by name."""
         return self._glossaries.by_name
 
     def open(self, repository: Repository) -> None:
@@ -117,7 +109,6 @@ class ServiceCore:
         self._gate.open()
 
     def open_call(self, incoming: IncomingCall) -> AbstractAsyncContextManager[Call]:
-        """Opens a call for its work."""
         return open_call(
             incoming,
             gate=self._gate,
@@ -153,9 +144,8 @@ class ServiceCore:
 
         def write(translated: list[TranslatedText]) -> pb.TranslateResponse:
             call.count(model, priority, translated)
-            return pb.TranslateResponse(
-                translations=map(write_translation, translated), model=write_reference(model)
-            )
+            translations = map(write_translation, translated)
+            return pb.TranslateResponse(translations=translations, model=write_reference(model))
 
         with model.calls.inside(), call.request(model, priority) as stages:
             async with model.use() as loaded:
@@ -185,7 +175,6 @@ class ServiceCore:
         reader = self._reader()
         aligner = reader.choose_aligner(message)
         call.model = aligner.key
-
         response = pb.AlignTextsResponse(aligner=aligner.name)
 
         def write(aligned: AlignedPair) -> None:
@@ -208,7 +197,7 @@ class ServiceCore:
         legs = self._legs(config)
         models = [reader.choose_model(leg) for leg in legs]
         call.model = " ".join(model.key for model in models)
-        steps: list[tuple[ServedModel, TranslationOptions]] = []
+        steps: list[tuple[RequestedModel, TranslationOptions]] = []
 
         async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
             return await self._answer_item(item, steps, call)
@@ -230,7 +219,6 @@ class ServiceCore:
     async def detect_language(
         self, message: pb.DetectLanguageRequest, call: Call
     ) -> pb.DetectLanguageResponse:
-        """Each text's language."""
         self._reader().check_texts(message.texts)
         wanted = self._sources_of(message.target_language)
         found = await self._detector.detect(
@@ -239,33 +227,25 @@ class ServiceCore:
         return pb.DetectLanguageResponse(texts=map(write_detected, found))
 
     def list_models(self, message: pb.ListModelsRequest) -> pb.ListModelsResponse:
-        """Those of the languages."""
-        return pb.ListModelsResponse(
-            models=[
-                write_model(model)
-                for model in self._repository.models
-                if model.distance(message.source_language, message.target_language) is not None
-            ]
-        )
+        wanted = (message.source_language, message.target_language)
+        models = [write_model(model) for model in self.models if model.distance(*wanted) is not None]
+        return pb.ListModelsResponse(models=models)
 
     def get_model(self, message: pb.GetModelRequest, call: Call) -> pb.GetModelResponse:
-        """One model."""
         model = self._reader().find_model(message)
         call.model = model.key
         return pb.GetModelResponse(model=write_model(model))
 
     def list_glossaries(self, message: pb.ListGlossariesRequest) -> pb.ListGlossariesResponse:
-        """All of the server."""
         return pb.ListGlossariesResponse(glossaries=map(write_glossary, self._glossaries.by_name.values()))
 
     async def _answer_item(
-        self, item: pb.TranslateStreamItem, steps: list[tuple[ServedModel, TranslationOptions]], call: Call
+        self, item: pb.TranslateStreamItem, steps: list[tuple[RequestedModel, TranslationOptions]], call: Call
     ) -> pb.TranslateStreamResponse:
-        """An item goes through one model or two.
+        """An item goes through one model or two; its error is in the response.
 
-        It waits for room in the queue, and for its caller's next minute, where a call is refused.
-
-        The stream's window bounds how many wait. To refuse an item would make its caller send it again.
+        It waits for room in the queue, and for its caller's next minute, where a call is refused. The window
+        bounds how many wait. To refuse an item would make its caller send it again.
         """
         path = [write_reference(model) for model, _ in steps] if len(steps) > 1 else []
         if not item.text and not item.protected_ranges:
@@ -292,7 +272,7 @@ class ServiceCore:
     def _translate_empty(
         self,
         item: pb.TranslateStreamItem,
-        steps: list[tuple[ServedModel, TranslationOptions]],
+        steps: list[tuple[RequestedModel, TranslationOptions]],
         call: Call,
         path: list[pb.ModelReference],
     ) -> pb.TranslateStreamResponse:
@@ -303,21 +283,18 @@ class ServiceCore:
         return pb.TranslateStreamResponse(id=item.id, translation=translation, model=reference, path=path)
 
     async def _translate_item(
-        self, item: pb.TranslateStreamItem, model: ServedModel, options: TranslationOptions, call: Call
+        self, item: pb.TranslateStreamItem, model: RequestedModel, options: TranslationOptions, call: Call
     ) -> pb.TranslateStreamResponse:
         def write(translated: list[TranslatedText]) -> pb.TranslateStreamResponse:
             call.count(model, options.priority, translated)
-            translation = write_translation(translated[0])
-            return pb.TranslateStreamResponse(
-                id=item.id, translation=translation, model=write_reference(model)
-            )
+            translation, reference = write_translation(translated[0]), write_reference(model)
+            return pb.TranslateStreamResponse(id=item.id, translation=translation, model=reference)
 
         with call.request(model, options.priority) as stages:
             async with model.use() as loaded:
                 request = self._reader().read_item(item, loaded, options)
-                return await self._translator.translate(
-                    request, write, wanted=call.wanted, waits=True, stages=stages
-                )
+                translate = self._translator.translate
+                return await translate(request, write, wanted=call.wanted, waits=True, stages=stages)
 
     def _legs(self, message: Settings) -> list[Settings]:
         """The request to each model: itself, or two over a language between.
@@ -325,17 +302,15 @@ class ServiceCore:
         That is where two models are named, or none is and only two together have the languages.
         """
         source, target = message.source_language, message.target_language
-        pivot = message.pivot_language if message.HasField("pivot_language") else self._pivot or ""
+        pivot = message.pivot_language if message.HasField("pivot_language") else self.pivot or ""
         first, _, second = message.model.partition(" ")
 
         def has_model(source: str, target: str) -> bool:
             return any(model.distance(source, target) is not None for model in self.models)
 
         if second:
-            between = (
-                self._repository.by_name(first).manifest.targets,
-                self._repository.by_name(second).manifest.sources,
-            )
+            before, after = map(self._repository.by_name, (first, second))
+            between = (before.manifest.targets, after.manifest.sources)
             pivot = next((languages[0] for languages in between if len(languages) == 1), pivot)
         elif (
             first
@@ -354,8 +329,8 @@ class ServiceCore:
             return {language for model in models for language in model.manifest.sources}
 
         sources = direct(target)
-        if target and self._pivot is not None and self._pivot in sources:
-            sources |= direct(self._pivot)
+        if target and self.pivot is not None and self.pivot in sources:
+            sources |= direct(self.pivot)
         return {source for source in sources if not target or distance(source, target) is None}
 
     def _reader(self) -> RequestReader:

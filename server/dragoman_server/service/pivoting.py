@@ -9,7 +9,8 @@ from itertools import accumulate
 from typing import TypeVar
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.errors import Violation, raise_if_any
+from dragoman_server.service.responses import write_alignment
 
 Settings = TypeVar("Settings", pb.TranslateRequest, pb.TranslateStreamConfig)
 
@@ -59,18 +60,14 @@ def _copy(message: Settings) -> Settings:
 
 def _refuse(fields: Mapping[str, bool]) -> None:
     description = "is of one model, and these texts go through two; leave it out, or make two calls"
-    violations = [
-        Violation(field=field, description=description) for field, is_set in fields.items() if is_set
-    ]
-    if violations:
-        raise InvalidRequestError(violations)
+    raise_if_any([Violation(field, description) for field, is_set in fields.items() if is_set])
 
 
 def join(text: str, before: pb.Translation, after: pb.Translation) -> None:
     """Makes `after` a translation of the caller's own text: links, warnings, tokens and times of both."""
-    links = _Links(before.hypotheses[0].alignments if before.hypotheses else ())
+    links = Links(before.hypotheses[0].alignments if before.hypotheses else ())
     for hypothesis in after.hypotheses:
-        composed = _composed(links, hypothesis.alignments)
+        composed = compose(links, hypothesis.alignments)
         del hypothesis.alignments[:]
         hypothesis.alignments.extend(composed)
     later = [_of_source(warning, links, text) for warning in after.warnings]
@@ -87,20 +84,11 @@ def join(text: str, before: pb.Translation, after: pb.Translation) -> None:
     after.truncated |= before.truncated
     after.sentences, after.source_tokens = before.sentences, before.source_tokens
     for name in ("queue", "encode", "decode"):
-        total = getattr(after.timings, name)
-        nanoseconds = total.ToNanoseconds() + getattr(before.timings, name).ToNanoseconds()
-        total.FromNanoseconds(nanoseconds)
+        total, of_first = getattr(after.timings, name), getattr(before.timings, name)
+        total.FromNanoseconds(total.ToNanoseconds() + of_first.ToNanoseconds())
 
 
-def compose(first: Iterable[pb.Alignment], second: Iterable[pb.Alignment]) -> list[pb.Alignment]:
-    """Links of source and target over the words between that both have.
-
-    A word of the language between passes its share on: weights multiply along a way, and ways add up.
-    """
-    return _composed(_Links(first), second)
-
-
-class _Links:
+class Links:
     """Links of the first model, by what they have of the language between."""
 
     def __init__(self, links: Iterable[pb.Alignment]) -> None:
@@ -115,7 +103,11 @@ class _Links:
                 yield self._links[rank]
 
 
-def _composed(first: _Links, second: Iterable[pb.Alignment]) -> list[pb.Alignment]:
+def compose(first: Links, second: Iterable[pb.Alignment]) -> list[pb.Alignment]:
+    """Links of source and target over the words between that both have.
+
+    A word of the language between passes its share on: weights multiply along a way, and ways add up.
+    """
     weights: dict[tuple[int, int], dict[tuple[int, int], float]] = {}
     for link in second:
         of_target = weights.setdefault((link.target_start, link.target_end), {})
@@ -128,19 +120,11 @@ def _composed(first: _Links, second: Iterable[pb.Alignment]) -> list[pb.Alignmen
         strongest = max(of_target.values(), default=0.0)
         for source in sorted(of_target, key=lambda source: (-of_target[source], source)):
             if of_target[source] >= min(MIN_WEIGHT, strongest):
-                composed.append(
-                    pb.Alignment(
-                        source_start=source[0],
-                        source_end=source[1],
-                        target_start=target[0],
-                        target_end=target[1],
-                        weight=min(1.0, of_target[source]),
-                    )
-                )
+                composed.append(write_alignment(source, target, min(1.0, of_target[source])))
     return composed
 
 
-def _of_source(warning: pb.TranslationWarning, links: _Links, text: str) -> pb.TranslationWarning:
+def _of_source(warning: pb.TranslationWarning, links: Links, text: str) -> pb.TranslationWarning:
     """A warning about the language between, as one about the caller's text: all of it where no link says."""
     found = list(links.over(warning.start, warning.end))
     return pb.TranslationWarning(

@@ -1,13 +1,12 @@
 """Reads off the wire what a caller wants kept: terms, patterns, glossaries and ranges, each checked."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import RequestLimits
-from dragoman_server.errors import Violation
+from dragoman_server.errors import Violation, quote
 from dragoman_server.glossaries import Glossary
-from dragoman_server.quoting import quote
 from dragoman_server.text.find.terms import Pattern, PatternError, Term, TermIndex
 from dragoman_server.text.mapped import Span
 from dragoman_server.text.options import Finder, Protection
@@ -35,45 +34,31 @@ def read_protection(
     finders: list[Finder] = []
     forbidden: Finder | None = None
     source_stems, target_stems = languages if message.inflected_terms else ("", "")
+    excess, takes = "", "with do_not_translate and forbidden, and a call takes"
+    sources = (*message.do_not_translate, *message.forbidden, *(term.source for term in message.terms))
     if num_terms > limits.max_terms:
-        violations.append(
-            _violation(
-                "terms",
-                f"are {num_terms} with do_not_translate and forbidden, and a call takes {limits.max_terms}; "
-                "put them into a glossary of the server",
-            )
-        )
-    elif (length := sum(map(len, _sources(message)))) > MAX_TERM_CHARACTERS:
-        violations.append(
-            _violation(
-                "terms",
-                f"have {length} characters with do_not_translate and forbidden, and a call takes "
-                f"{MAX_TERM_CHARACTERS}; put them into a glossary of the server",
-            )
-        )
+        excess = f"are {num_terms} {takes} {limits.max_terms}"
+    elif (length := sum(map(len, sources))) > MAX_TERM_CHARACTERS:
+        excess = f"have {length} characters {takes} {MAX_TERM_CHARACTERS}"
+    if excess:
+        violations.append(_violation("terms", f"{excess}; put them into a glossary of the server"))
     elif num_terms:
         terms = _read_terms(message, violations)
         finders.append(TermIndex(terms, stemmed_in=source_stems, is_as_written=message.terms_as_written))
         words = [Term(source=word, target=word) for written in message.forbidden if (word := written.strip())]
         forbidden = TermIndex(words, stemmed_in=target_stems) if words else None
     finders += _read_patterns(message.patterns, limits, violations)
+    ways = (message.inflected_terms, message.terms_as_written)
     for rank, name in enumerate(message.glossaries):
         glossary = glossaries.get(name)
-        index = None
-        if glossary is not None:
-            index = glossary.index(
-                *languages, is_inflected=message.inflected_terms, is_as_written=message.terms_as_written
-            )
-        if index is not None:
+        if glossary is None:
+            description = f"the server does not have; it has {', '.join(glossaries) or 'none'}"
+        elif (index := glossary.index(*languages, *ways)) is not None:
             finders.append(index)
             continue
-        known = ", ".join(glossaries) or "none"
-        description = f"is {quote(name)}, which the server does not have; it has {known}"
-        if glossary is not None:
-            description = (
-                f"is {quote(name)}, which has {', '.join(glossary.languages)}; not both of {languages}"
-            )
-        violations.append(_violation(f"glossaries[{rank}]", description))
+        else:
+            description = f"has {', '.join(glossary.languages)}; not both of {languages}"
+        violations.append(_violation(f"glossaries[{rank}]", f"is {quote(name)}, which {description}"))
     if (num_elements := len(message.untranslated_elements)) > limits.max_terms:
         description = f"are {num_elements}, and a call takes {limits.max_terms}"
         violations.append(_violation("untranslated_elements", description))
@@ -94,36 +79,22 @@ def read_ranges(
     bounds = sorted((range_.start, range_.end) for range_ in ranges)
     for start, end in bounds:
         if not start < end <= len(text):
-            violations.append(
-                Violation(
-                    field=field,
-                    description=f"has {start} to {end}; a range ends behind its start, and within the "
-                    f"text, which has {len(text)} characters",
-                )
-            )
+            rule = f"a range ends behind its start, and within the text, which has {len(text)} characters"
+            violations.append(Violation(field, f"has {start} to {end}; {rule}"))
             return ()
     for (a, b), (c, d) in pairwise(bounds):
         if c < b:
             description = f"has {a} to {b} and {c} to {d}, which overlap; join them"
-            violations.append(Violation(field=field, description=description))
+            violations.append(Violation(field, description))
             return ()
     return tuple(bounds)
-
-
-def _sources(message: pb.Protection) -> Iterator[str]:
-    yield from message.do_not_translate
-    yield from message.forbidden
-    yield from (term.source for term in message.terms)
 
 
 def _read_terms(message: pb.Protection, violations: list[Violation]) -> list[Term]:
     terms: list[Term] = []
     seen: dict[str, str] = {}
-    untranslated = [
-        ("do_not_translate", rank, word, None) for rank, word in enumerate(message.do_not_translate)
-    ]
-    fields = [
-        *untranslated,
+    fields: list[tuple[str, int, str, str | None]] = [
+        *(("do_not_translate", rank, word, None) for rank, word in enumerate(message.do_not_translate)),
         *(("terms", rank, term.source, term.target) for rank, term in enumerate(message.terms)),
     ]
     for kind, rank, written, target in fields:
@@ -153,11 +124,10 @@ def _read_patterns(
         try:
             found.append(Pattern(pattern))
         except PatternError as error:
-            violations.append(
-                _violation(f"patterns[{rank}]", f"is {quote(pattern)}, no pattern of RE2: {error}")
-            )
+            description = f"is {quote(pattern)}, no pattern of RE2: {error}"
+            violations.append(_violation(f"patterns[{rank}]", description))
     return found
 
 
 def _violation(field: str, description: str) -> Violation:
-    return Violation(field=f"protection.{field}", description=description)
+    return Violation(f"protection.{field}", description)

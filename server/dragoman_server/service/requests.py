@@ -5,22 +5,23 @@ Owns the limits of what a caller may ask for and the names of the fields in viol
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from enum import Enum
+from itertools import chain
+from typing import Any, TypeVar
 
 from dragoman_bundle import Bundle
-from dragoman_bundle.tags import FORMAL, INFORMAL
+from dragoman_bundle.tokenizers.tokenizer import FORMAL, INFORMAL
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.aligners.aligner import ServedAligner
 from dragoman_server.aligners.linking import LinkingRequest
 from dragoman_server.config import RequestLimits
 from dragoman_server.engine import Priority
-from dragoman_server.errors import AlignerNotFoundError, InvalidRequestError, Violation
+from dragoman_server.errors import AlignerNotFoundError, Violation, list_names, quote, raise_if_any, refusal
 from dragoman_server.glossaries import Glossary
 from dragoman_server.models.language_lookup import distance
-from dragoman_server.models.model import Model, ServedModel
+from dragoman_server.models.model import Model, RequestedModel
 from dragoman_server.models.repository import Repository
-from dragoman_server.quoting import list_names, quote
 from dragoman_server.service.protection import read_protection, read_ranges
 from dragoman_server.service.translating import AlignmentRequest, TranslationRequest
 from dragoman_server.text.align.pairs import PairOptions
@@ -33,29 +34,20 @@ MAX_LENGTH_PENALTY = 10.0
 MAX_TARGET_PREFIX_CHARACTERS = 4_000
 """Longest target prefix: it is tokenized on the event loop, for a couple of milliseconds."""
 
-_LENGTH_POLICIES = {
-    pb.LENGTH_POLICY_UNSPECIFIED: LengthPolicy.SPLIT,
-    pb.LENGTH_POLICY_SPLIT: LengthPolicy.SPLIT,
-    pb.LENGTH_POLICY_REJECT: LengthPolicy.REJECT,
-    pb.LENGTH_POLICY_TRUNCATE: LengthPolicy.TRUNCATE,
-}
-_FORMALITIES = {
-    pb.FORMALITY_UNSPECIFIED: "",
-    pb.FORMALITY_FORMAL: FORMAL,
-    pb.FORMALITY_INFORMAL: INFORMAL,
-}
-_SEGMENTATIONS = {
-    pb.SEGMENTATION_UNSPECIFIED: Segmentation.SENTENCE,
-    pb.SEGMENTATION_SENTENCE: Segmentation.SENTENCE,
-    pb.SEGMENTATION_LINE: Segmentation.LINE,
-}
-_TEXT_FORMATS = {
-    pb.TEXT_FORMAT_UNSPECIFIED: TextFormat.PLAIN,
-    pb.TEXT_FORMAT_PLAIN: TextFormat.PLAIN,
-    pb.TEXT_FORMAT_HTML: TextFormat.HTML,
-}
+Kind = TypeVar("Kind", bound=Enum)
 
-_PRIORITIES = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
+
+def _by_number(prefix: str, kinds: type[Kind]) -> dict[int, Kind]:
+    """The members of an enumeration by the numbers that the proto gives to their names."""
+    return {getattr(pb, f"{prefix}_{kind.name}"): kind for kind in kinds}
+
+
+# A request that says nothing has a number of 0.
+_LENGTH_POLICIES = {0: LengthPolicy.SPLIT} | _by_number("LENGTH_POLICY", LengthPolicy)
+_FORMALITIES = {0: "", pb.FORMALITY_FORMAL: FORMAL, pb.FORMALITY_INFORMAL: INFORMAL}
+_SEGMENTATIONS = {0: Segmentation.SENTENCE} | _by_number("SEGMENTATION", Segmentation)
+_TEXT_FORMATS = {0: TextFormat.PLAIN} | _by_number("TEXT_FORMAT", TextFormat)
+_PRIORITIES = _by_number("PRIORITY", Priority)
 
 RequestSettings = pb.TranslateRequest | pb.TranslateStreamConfig
 AnyRequest = RequestSettings | pb.AlignTextsRequest
@@ -76,51 +68,47 @@ class RequestReader:
         self._glossaries = glossaries
         self._aligners = aligners
 
-    def choose_model(self, message: AnyRequest) -> ServedModel:
+    def choose_model(self, message: AnyRequest) -> RequestedModel:
         """The model that a message names, or one for its languages.
 
         Raises ModelNotFoundError, or InvalidRequestError where the message says too little or contradicts
         itself.
         """
         requested = {"source_language": message.source_language, "target_language": message.target_language}
+        missing = [field for field, value in requested.items() if not value.strip()]
         if not message.model:
-            _raise_if_any(
-                [_violation(field, "is required") for field, value in requested.items() if not value.strip()]
-            )
+            raise_if_any([Violation(field, "is required") for field in missing])
             return self._repository.by_languages(message.source_language, message.target_language)
         model = self._repository.by_name(message.model)
         translated = dict(zip(requested, (model.manifest.sources, model.manifest.targets), strict=True))
         violations = [
-            _violation(field, f"is {quote(value)}, and model {model.key} has {list_names(translated[field])}")
+            Violation(field, f"is {quote(value)}, and model {model.key} has {list_names(translated[field])}")
             for field, value in requested.items()
             if value.strip() and all(distance(value, has) is None for has in translated[field])
         ]
         if model.manifest.languages:
-            violations += [
-                _violation(field, f"is required: model {model.key} is of many languages")
-                for field, value in requested.items()
-                if not value.strip()
-            ]
+            why = f"is required: model {model.key} is of many languages"
+            violations += [Violation(field, why) for field in missing]
         if not violations and model.distance(*requested.values()) is None:
-            violations = [_violation("target_language", "is the language that texts are in")]
-        _raise_if_any(violations)
+            violations = [Violation("target_language", "is the language that texts are in")]
+        raise_if_any(violations)
         return model.between(*requested.values())
 
     def choose_aligner(self, message: pb.AlignTextsRequest) -> ServedAligner:
         """The aligner that a message names. Raises AlignerNotFoundError, or InvalidRequestError."""
         if message.model:
             description = f"is {quote(message.model)} beside an aligner, which links in its place; name one"
-            raise InvalidRequestError([_violation("model", description)])
+            raise refusal("model", description)
         aligner = self._aligners.get(message.aligner)
         if aligner is None:
             known = list_names(list(self._aligners)) or "none; a server has those of its --aligners"
             raise AlignerNotFoundError(f"there is no aligner {quote(message.aligner)}; there are: {known}")
         return aligner
 
-    def find_model(self, message: pb.GetModelRequest) -> ServedModel:
+    def find_model(self, message: pb.GetModelRequest) -> RequestedModel:
         """The model that is asked about. Raises InvalidRequestError, or ModelNotFoundError."""
         if not message.name:
-            raise InvalidRequestError([_violation("name", "is required")])
+            raise refusal("name", "is required")
         return self._repository.by_name(message.name)
 
     def read(self, message: pb.TranslateRequest, model: Model) -> TranslationRequest:
@@ -158,13 +146,13 @@ class RequestReader:
         violations = []
         if len(message.pairs) > limit:
             description = f"holds {len(message.pairs)} pairs, and a call takes {limit}; send several calls"
-            violations.append(_violation("pairs", description))
+            violations.append(Violation("pairs", description))
         else:
             for index, pair in enumerate(message.pairs):
                 violations += self._check_text(f"pairs[{index}].source", pair.source)
                 violations += self._check_text(f"pairs[{index}].target", pair.target)
         violations += _unless_known("priority", message.priority, _PRIORITIES)
-        _raise_if_any(violations)
+        raise_if_any(violations)
         return tuple((pair.source, pair.target) for pair in message.pairs)
 
     def read_config(self, message: pb.TranslateStreamConfig, model: Model) -> TranslationOptions:
@@ -177,7 +165,7 @@ class RequestReader:
         """An item of a stream. Raises InvalidRequestError."""
         violations = self._check_text("item.text", item.text)
         ranges = read_ranges(item.protected_ranges, item.text, "item.protected_ranges", violations)
-        _raise_if_any(violations)
+        raise_if_any(violations)
         return TranslationRequest(
             model=model,
             texts=(item.text,),
@@ -188,23 +176,20 @@ class RequestReader:
 
     def check_texts(self, texts: Sequence[str]) -> None:
         """Raises InvalidRequestError for more or longer texts than a call takes."""
-        _raise_if_any(self._check_texts(texts))
+        raise_if_any(self._check_texts(texts))
 
     def _check_texts(self, texts: Sequence[str]) -> list[Violation]:
         if len(texts) > self._limits.max_texts:
             description = f"holds {len(texts)} texts, and a call takes {self._limits.max_texts}; "
-            return [_violation("texts", description + "send several calls, or use TranslateStream")]
-        return [
-            violation
-            for index, text in enumerate(texts)
-            for violation in self._check_text(f"texts[{index}]", text)
-        ]
+            return [Violation("texts", description + "send several calls, or use TranslateStream")]
+        found = (self._check_text(f"texts[{index}]", text) for index, text in enumerate(texts))
+        return list(chain.from_iterable(found))
 
     def _check_text(self, field: str, text: str) -> list[Violation]:
         limit = self._limits.max_text_characters
         if len(text) <= limit:
             return []
-        return [_violation(field, f"has {len(text)} characters, and a text takes {limit}; cut it up")]
+        return [Violation(field, f"has {len(text)} characters, and a text takes {limit}; cut it up")]
 
     def _read_ranges(
         self, message: pb.TranslateRequest, violations: list[Violation]
@@ -214,7 +199,7 @@ class RequestReader:
             return ()
         if len(ranges) != len(message.texts):
             description = f"are of {len(ranges)} texts, and there are {len(message.texts)}; give each its own"
-            violations.append(_violation("protected_ranges", description))
+            violations.append(Violation("protected_ranges", description))
             return ()
         return tuple(
             read_ranges(of_text.ranges, text, f"protected_ranges[{rank}]", violations)
@@ -226,20 +211,17 @@ class RequestReader:
     ) -> TranslationOptions:
         """Raises InvalidRequestError with `violations` and those of the options."""
         options = message.options
-        decoding = model.bundle.manifest.decoding
-
         beam_size = options.beam_size if options.HasField("beam_size") else model.default_beam_size
         violations += _unless_within("options.beam_size", beam_size, self._limits.max_beam_size)
         num_hypotheses = options.num_hypotheses if options.HasField("num_hypotheses") else 1
         if not 1 <= num_hypotheses <= max(1, beam_size):
             description = f"is {num_hypotheses}; it must be from 1 to the beam size, {beam_size}"
-            violations.append(_violation("options.num_hypotheses", description))
-        length_penalty = (
-            options.length_penalty if options.HasField("length_penalty") else decoding.length_penalty
-        )
+            violations.append(Violation("options.num_hypotheses", description))
+        is_given = options.HasField("length_penalty")
+        length_penalty = options.length_penalty if is_given else model.bundle.manifest.decoding.length_penalty
         if not (math.isfinite(length_penalty) and 0 <= length_penalty <= MAX_LENGTH_PENALTY):
             description = f"is {length_penalty}; it must be from 0 to {MAX_LENGTH_PENALTY:g}"
-            violations.append(_violation("options.length_penalty", description))
+            violations.append(Violation("options.length_penalty", description))
         max_output_tokens = options.max_output_tokens if options.HasField("max_output_tokens") else None
         limit = self._limits.max_output_tokens
         if max_output_tokens is not None:
@@ -258,16 +240,13 @@ class RequestReader:
         source_tag = _FORMALITIES.get(options.formality, "")
         if source_tag and not model.knows(source_tag):
             description = f"is set, and {model.key} was not trained for it; leave it out"
-            violations.append(_violation("options.formality", description))
+            violations.append(Violation("options.formality", description))
         manifest = model.bundle.manifest
+        languages = (manifest.source_language, manifest.target_language)
         protection = read_protection(
-            message.protection,
-            (manifest.source_language, manifest.target_language),
-            self._glossaries,
-            self._limits,
-            violations,
+            message.protection, languages, self._glossaries, self._limits, violations
         )
-        _raise_if_any(violations)
+        raise_if_any(violations)
         return TranslationOptions(
             beam_size=beam_size,
             num_hypotheses=num_hypotheses,
@@ -288,11 +267,11 @@ class RequestReader:
 
 
 def _unless_known(field: str, value: int, known: Mapping[Any, object]) -> list[Violation]:
-    return [_violation(field, f"is {value}, which is not known")] if value and value not in known else []
+    return [Violation(field, f"is {value}, which is not known")] if value and value not in known else []
 
 
 def _unless_within(field: str, value: int, maximum: int) -> list[Violation]:
-    return [] if 1 <= value <= maximum else [_violation(field, f"is {value}; it must be from 1 to {maximum}")]
+    return [] if 1 <= value <= maximum else [Violation(field, f"is {value}; it must be from 1 to {maximum}")]
 
 
 def read_priority(message: AnyRequest) -> Priority:
@@ -306,11 +285,9 @@ def _read_target_prefix(
 ) -> tuple[int, ...]:
     """`limit` is the most that `max_output_tokens` can be."""
     field = "options.target_prefix"
-    if len(text) > MAX_TARGET_PREFIX_CHARACTERS:
-        description = (
-            f"has {len(text)} characters, and a prefix takes {MAX_TARGET_PREFIX_CHARACTERS}; shorten it"
-        )
-        violations.append(_violation(field, description))
+    if len(text) > (maximum := MAX_TARGET_PREFIX_CHARACTERS):
+        description = f"has {len(text)} characters, and a prefix takes {maximum}; shorten it"
+        violations.append(Violation(field, description))
         return ()
     tokens = tuple(bundle.target_tokenizer.encode_ids([clean(text).text])[0])
     if len(tokens) >= max_output_tokens:
@@ -318,17 +295,8 @@ def _read_target_prefix(
             f"has {len(tokens)} tokens, and it must have fewer than max_output_tokens, {max_output_tokens}; "
             f"shorten it{', or raise that' if max_output_tokens < limit else ''}"
         )
-        violations.append(_violation(field, description))
+        violations.append(Violation(field, description))
     if bundle.manifest.target_ids.unk in tokens:
         description = "has characters that the model cannot write; leave them out"
-        violations.append(_violation(field, description))
+        violations.append(Violation(field, description))
     return tokens
-
-
-def _violation(field: str, description: str) -> Violation:
-    return Violation(field=field, description=description)
-
-
-def _raise_if_any(violations: Sequence[Violation]) -> None:
-    if violations:
-        raise InvalidRequestError(violations)

@@ -1,5 +1,6 @@
 """Writes answers to the wire."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 from google.protobuf.duration_pb2 import Duration
@@ -8,8 +9,9 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.detection import DetectedLanguage
 from dragoman_server.engine import FinishReason
 from dragoman_server.glossaries import Glossary
-from dragoman_server.models.model import ServedModel
+from dragoman_server.models.model import RequestedModel
 from dragoman_server.text.align.pairs import AlignedPair
+from dragoman_server.text.mapped import Span
 from dragoman_server.text.translated import (
     Alignment,
     Timings,
@@ -18,14 +20,11 @@ from dragoman_server.text.translated import (
     WarningKind,
 )
 
-_FINISH_REASONS = {
-    FinishReason.STOP: pb.FINISH_REASON_STOP,
-    FinishReason.LENGTH: pb.FINISH_REASON_LENGTH,
-}
+_FINISH_REASONS = {reason: getattr(pb, f"FINISH_REASON_{reason.name}") for reason in FinishReason}
 _WARNING_KINDS = {kind: getattr(pb, f"WARNING_KIND_{kind.name}") for kind in WarningKind}
 
 
-def write_reference(model: ServedModel) -> pb.ModelReference:
+def write_reference(model: RequestedModel) -> pb.ModelReference:
     """The name of a model's version, and its languages."""
     manifest = model.manifest
     return pb.ModelReference(
@@ -36,8 +35,7 @@ def write_reference(model: ServedModel) -> pb.ModelReference:
     )
 
 
-def write_model(model: ServedModel) -> pb.Model:
-    """The description of a model."""
+def write_model(model: RequestedModel) -> pb.Model:
     manifest, loaded = model.manifest, model.loaded
     decoding = manifest.decoding
     return pb.Model(
@@ -71,7 +69,6 @@ def write_model(model: ServedModel) -> pb.Model:
 
 
 def write_translation(translated: TranslatedText) -> pb.Translation:
-    """The translation of a text."""
     return pb.Translation(
         text=translated.text,
         hypotheses=map(_write_hypothesis, translated.hypotheses),
@@ -104,7 +101,7 @@ def write_translation(translated: TranslatedText) -> pb.Translation:
 def write_aligned_pair(aligned: AlignedPair) -> pb.AlignedTexts:
     """The links of a text and its translation."""
     return pb.AlignedTexts(
-        alignments=map(_write_alignment, aligned.alignments),
+        alignments=_write_alignments(aligned.alignments),
         source_tokens=aligned.num_source_tokens,
         target_tokens=aligned.num_target_tokens,
         timings=_write_timings(aligned.timings),
@@ -112,7 +109,6 @@ def write_aligned_pair(aligned: AlignedPair) -> pb.AlignedTexts:
 
 
 def write_detected(detected: DetectedLanguage) -> pb.DetectedLanguage:
-    """The language of a text."""
     return pb.DetectedLanguage(
         language=detected.language or "",
         confidence=detected.confidence,
@@ -126,15 +122,11 @@ def write_detected(detected: DetectedLanguage) -> pb.DetectedLanguage:
 
 
 def _write_timings(timings: Timings) -> pb.Timings:
-    return pb.Timings(
-        queue=_write_seconds(timings.queue),
-        encode=_write_seconds(timings.encode),
-        decode=_write_seconds(timings.decode),
-    )
+    queue, encode, decode = map(_write_seconds, timings)
+    return pb.Timings(queue=queue, encode=encode, decode=decode)
 
 
 def write_glossary(glossary: Glossary) -> pb.Glossary:
-    """The description of a glossary."""
     return pb.Glossary(name=glossary.name, languages=glossary.languages, entries=len(glossary.entries))
 
 
@@ -144,17 +136,19 @@ def _write_hypothesis(hypothesis: TranslatedHypothesis) -> pb.Hypothesis:
         score=hypothesis.score,
         log_probability=hypothesis.log_probability,
         finish_reason=_FINISH_REASONS[hypothesis.finish_reason],
-        alignments=map(_write_alignment, hypothesis.alignments),
+        alignments=_write_alignments(hypothesis.alignments),
     )
 
 
-def _write_alignment(alignment: Alignment) -> pb.Alignment:
+def _write_alignments(links: Iterable[Alignment]) -> list[pb.Alignment]:
+    return [write_alignment(link.source, link.target, link.weight) for link in links]
+
+
+def write_alignment(source: Span, target: Span, weight: float) -> pb.Alignment:
+    """A link between words, as ranges of code points."""
+    (first, end), (target_first, target_end) = source, target
     return pb.Alignment(
-        source_start=alignment.source[0],
-        source_end=alignment.source[1],
-        target_start=alignment.target[0],
-        target_end=alignment.target[1],
-        weight=alignment.weight,
+        source_start=first, source_end=end, target_start=target_first, target_end=target_end, weight=weight
     )
 
 

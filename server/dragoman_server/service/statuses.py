@@ -5,37 +5,13 @@ handler, such as a message over --max-message-bytes: without one, in no log and 
 """
 
 import enum
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from google.protobuf import any_pb2, duration_pb2
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
-from dragoman_server.engine import (
-    DeadlineExpiredError,
-    EngineClosedError,
-    EngineLostError,
-    QueueFullError,
-    SentenceError,
-)
-from dragoman_server.errors import (
-    AlignerNotFoundError,
-    BodyTooLargeError,
-    CallerLimitError,
-    GlossaryNotFoundError,
-    IdleStreamError,
-    InvalidRequestError,
-    ModelNotFoundError,
-    ModelNotLoadedError,
-    NotServingError,
-    SlowRequestError,
-    TooManyCallsError,
-    TooManyDocumentsError,
-    TooManyWatchesError,
-    UnknownCallerError,
-    UnsupportedError,
-    UnwantedError,
-)
+from dragoman_server import engine, errors
 
 DOMAIN = "dragoman.v1"
 """ErrorInfo.domain of every status."""
@@ -65,45 +41,41 @@ class Code(enum.Enum):
     UNAUTHENTICATED = 16
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Answer:
+class _Answer(NamedTuple):
     code: Code
     reason: str
     retry_seconds: float | None = None
 
 
 _TABLE: dict[type[Exception], _Answer] = {
-    InvalidRequestError: _Answer(code=Code.INVALID_ARGUMENT, reason="INVALID_REQUEST"),
-    ModelNotFoundError: _Answer(code=Code.NOT_FOUND, reason="MODEL_NOT_FOUND"),
-    GlossaryNotFoundError: _Answer(code=Code.NOT_FOUND, reason="GLOSSARY_NOT_FOUND"),
-    AlignerNotFoundError: _Answer(code=Code.NOT_FOUND, reason="ALIGNER_NOT_FOUND"),
-    TooManyCallsError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="TOO_MANY_CALLS", retry_seconds=1.0),
-    TooManyDocumentsError: _Answer(
-        code=Code.RESOURCE_EXHAUSTED, reason="TOO_MANY_DOCUMENTS", retry_seconds=1.0
-    ),
+    errors.InvalidRequestError: _Answer(Code.INVALID_ARGUMENT, "INVALID_REQUEST"),
+    errors.ModelNotFoundError: _Answer(Code.NOT_FOUND, "MODEL_NOT_FOUND"),
+    errors.GlossaryNotFoundError: _Answer(Code.NOT_FOUND, "GLOSSARY_NOT_FOUND"),
+    errors.AlignerNotFoundError: _Answer(Code.NOT_FOUND, "ALIGNER_NOT_FOUND"),
+    errors.TooManyCallsError: _Answer(Code.RESOURCE_EXHAUSTED, "TOO_MANY_CALLS", 1.0),
+    errors.TooManyDocumentsError: _Answer(Code.RESOURCE_EXHAUSTED, "TOO_MANY_DOCUMENTS", 1.0),
     # What it says itself is when.
-    CallerLimitError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="CALLER_LIMIT", retry_seconds=1.0),
-    TooManyWatchesError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="TOO_MANY_WATCHES", retry_seconds=1.0),
-    UnknownCallerError: _Answer(code=Code.UNAUTHENTICATED, reason="UNKNOWN_CALLER"),
-    IdleStreamError: _Answer(code=Code.ABORTED, reason="STREAM_IDLE"),
-    NotServingError: _Answer(code=Code.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
+    errors.CallerLimitError: _Answer(Code.RESOURCE_EXHAUSTED, "CALLER_LIMIT", 1.0),
+    errors.TooManyWatchesError: _Answer(Code.RESOURCE_EXHAUSTED, "TOO_MANY_WATCHES", 1.0),
+    errors.UnknownCallerError: _Answer(Code.UNAUTHENTICATED, "UNKNOWN_CALLER"),
+    errors.IdleStreamError: _Answer(Code.ABORTED, "STREAM_IDLE"),
+    errors.NotServingError: _Answer(Code.UNAVAILABLE, "NOT_SERVING", 1.0),
     # What it says itself is when.
-    ModelNotLoadedError: _Answer(code=Code.UNAVAILABLE, reason="MODEL_NOT_LOADED", retry_seconds=1.0),
-    BodyTooLargeError: _Answer(code=Code.INVALID_ARGUMENT, reason="BODY_TOO_LARGE"),
-    SlowRequestError: _Answer(code=Code.DEADLINE_EXCEEDED, reason="SLOW_REQUEST"),
-    UnwantedError: _Answer(code=Code.DEADLINE_EXCEEDED, reason="DEADLINE_EXCEEDED"),
-    UnsupportedError: _Answer(code=Code.UNIMPLEMENTED, reason="UNSUPPORTED"),
-    SentenceError: _Answer(code=Code.INVALID_ARGUMENT, reason="SENTENCE_TOO_LARGE"),
-    QueueFullError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="QUEUE_FULL", retry_seconds=1.0),
-    EngineClosedError: _Answer(code=Code.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
-    EngineLostError: _Answer(code=Code.UNAVAILABLE, reason="ENGINE_LOST", retry_seconds=1.0),
-    DeadlineExpiredError: _Answer(code=Code.DEADLINE_EXCEEDED, reason="DEADLINE_EXCEEDED"),
+    errors.ModelNotLoadedError: _Answer(Code.UNAVAILABLE, "MODEL_NOT_LOADED", 1.0),
+    errors.BodyTooLargeError: _Answer(Code.INVALID_ARGUMENT, "BODY_TOO_LARGE"),
+    errors.SlowRequestError: _Answer(Code.DEADLINE_EXCEEDED, "SLOW_REQUEST"),
+    errors.UnwantedError: _Answer(Code.DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED"),
+    errors.UnsupportedError: _Answer(Code.UNIMPLEMENTED, "UNSUPPORTED"),
+    engine.SentenceError: _Answer(Code.INVALID_ARGUMENT, "SENTENCE_TOO_LARGE"),
+    engine.QueueFullError: _Answer(Code.RESOURCE_EXHAUSTED, "QUEUE_FULL", 1.0),
+    engine.EngineClosedError: _Answer(Code.UNAVAILABLE, "NOT_SERVING", 1.0),
+    engine.EngineLostError: _Answer(Code.UNAVAILABLE, "ENGINE_LOST", 1.0),
+    engine.DeadlineExpiredError: _Answer(Code.DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED"),
 }
-_INTERNAL = _Answer(code=Code.INTERNAL, reason="INTERNAL")
+_INTERNAL = _Answer(Code.INTERNAL, "INTERNAL")
 
 
 def code_of(error: Exception) -> Code:
-    """The status code of an error."""
     return _answer(error).code
 
 
@@ -129,16 +101,16 @@ def _answer(error: Exception) -> _Answer:
 
 def _details(error: Exception, answer: _Answer) -> list[Message]:
     details: list[Message] = [error_details_pb2.ErrorInfo(reason=answer.reason, domain=DOMAIN)]
-    if isinstance(error, InvalidRequestError):
+    if isinstance(error, errors.InvalidRequestError):
         violations = [
             error_details_pb2.BadRequest.FieldViolation(field=item.field, description=item.description)
             for item in error.violations
         ]
         details.append(error_details_pb2.BadRequest(field_violations=violations))
     if (retry_seconds := answer.retry_seconds) is not None:
-        if isinstance(error, QueueFullError):
+        if isinstance(error, engine.QueueFullError):
             retry_seconds = min(max(retry_seconds, error.expected_seconds), _MAX_RETRY_SECONDS)
-        elif isinstance(error, ModelNotLoadedError | CallerLimitError):
+        elif isinstance(error, errors.ModelNotLoadedError | errors.CallerLimitError):
             retry_seconds = error.retry_seconds
         delay = duration_pb2.Duration()
         delay.FromMilliseconds(round(retry_seconds * 1000))

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from typing import Any
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.errors import IdleStreamError, InvalidRequestError, NotServingError, Violation
+from dragoman_server.errors import IdleStreamError, InvalidRequestError, NotServingError, refusal
 
 MAX_MESSAGE_BYTES = 1 << 16
 """Most bytes of a message that holds several responses."""
@@ -70,7 +70,7 @@ class TranslationStream:
                 items = _items_of(message)
                 if not items:
                     description = "must hold items: only the first message of a stream is a config"
-                    return InvalidRequestError([Violation(field="request", description=description)])
+                    return refusal("request", description)
                 for item in items:
                     self._num_under_way += 1
                     self._moved()
@@ -123,7 +123,11 @@ async def read_config(
     Raises InvalidRequestError where it is none, NotServingError where `draining` is set before it comes, and
     IdleStreamError where it does not come in time.
     """
-    reading = asyncio.create_task(_read_first(messages))
+
+    async def read_first() -> pb.TranslateStreamRequest | None:
+        return await anext(messages, None)
+
+    reading = asyncio.create_task(read_first())
     watching = asyncio.create_task(draining.wait())
     try:
         done, _ = await asyncio.wait(
@@ -139,7 +143,7 @@ async def read_config(
     first = reading.result()
     if first is None or first.WhichOneof("request") != "config":
         description = "is missing: the first message of a stream must be a config"
-        raise InvalidRequestError([Violation(field="config", description=description)])
+        raise refusal("config", description)
     return first.config
 
 
@@ -156,8 +160,7 @@ def _items_of(message: pb.TranslateStreamRequest) -> Sequence[pb.TranslateStream
             items = message.items.items
             if len(items) > MAX_MESSAGE_ITEMS:
                 limit = f"a message takes {MAX_MESSAGE_ITEMS}; send several messages"
-                description = f"holds {len(items)} items, and {limit}"
-                raise InvalidRequestError([Violation(field="items", description=description)])
+                raise refusal("items", f"holds {len(items)} items, and {limit}")
             _check_ids(items, "items.items[{}]")
             return items
         case _:
@@ -169,7 +172,7 @@ def _check_ids(items: Sequence[pb.TranslateStreamItem], field: str) -> None:
     for index, item in enumerate(items):
         if (length := len(item.id)) > MAX_ID_CHARACTERS:
             description = f"has {length} characters, and an id takes {MAX_ID_CHARACTERS}; shorten it"
-            raise InvalidRequestError([Violation(field=f"{field.format(index)}.id", description=description)])
+            raise refusal(f"{field.format(index)}.id", description)
 
 
 def _messages_of(
@@ -191,12 +194,6 @@ def _joined(responses: Sequence[pb.TranslateStreamResponse]) -> pb.TranslateStre
     if len(responses) == 1:
         return responses[0]
     return pb.TranslateStreamResponse(results=pb.TranslateStreamResults(results=responses))
-
-
-async def _read_first(
-    messages: AsyncIterator[pb.TranslateStreamRequest],
-) -> pb.TranslateStreamRequest | None:
-    return await anext(messages, None)
 
 
 async def _cancel_when(event: asyncio.Event, task: asyncio.Task[Any]) -> None:

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from dragoman_server.engine import Priority
-from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.errors import Violation, raise_if_any, refusal
 from dragoman_server.models.model import Model
-from dragoman_server.service.searching import Futures, search
-from dragoman_server.service.stages import Stages
+from dragoman_server.service.searching import Futures, Stages, search
 from dragoman_server.text.align.pairs import (
     AlignedPair,
     Pair,
@@ -126,21 +125,15 @@ class Translator:
             # What follows from answers is not refused any more: it waits for room, which there can be.
             portion = len(sentences) if is_first else request.model.max_sentences[priority]
             for start in range(0, len(sentences), max(portion, 1)):
+                some_sentences, may_wait = sentences[start : start + portion], waits or not is_first
                 seconds, some = await search(
-                    executor,
-                    request.model,
-                    priority,
-                    sentences[start : start + portion],
-                    waits=waits or not is_first,
-                    caller=caller,
+                    executor, request.model, priority, some_sentences, waits=may_wait, caller=caller
                 )
                 waited_seconds += seconds
                 futures += some
                 stages.end_search(seconds, [future.result() for future in some])
-            documents, written = await _run(
-                executor,
-                functools.partial(_go_on, documents, futures, waited_seconds, write),
-            )
+            go_on = functools.partial(_go_on, documents, futures, waited_seconds, write)
+            documents, written = await _run(executor, go_on)
             stages.end_text()
             if written:
                 request.model.metrics.on_text_work(stages.seconds("text"), request.options.priority)
@@ -192,10 +185,8 @@ class Translator:
 
 
 def _threads(of: str) -> dict[Priority, FairThreads]:
-    return {
-        priority: FairThreads(_THREADS_PER_PRIORITY, f"dragoman-{priority.name.lower()}-{of}")
-        for priority in Priority
-    }
+    names = {priority: f"dragoman-{priority.name.lower()}-{of}" for priority in Priority}
+    return {priority: FairThreads(_THREADS_PER_PRIORITY, name) for priority, name in names.items()}
 
 
 def _room_check(model: Model, texts: Sequence[str], priority: Priority, caller: str) -> Callable[[], None]:
@@ -238,13 +229,12 @@ def _prepare(request: TranslationRequest, wanted: Wanted, check_room: Callable[[
         try:
             documents.append(prepare(text, bundle, request.options, wanted.deadline, of_text, wanted))
         except (TextTooLongError, UnitTooLongError, TermOutputError) as error:
-            violations.append(Violation(field=field, description=str(error)))
+            violations.append(Violation(field, str(error)))
             continue
         num_sentences += len(documents[-1].sentences)
         num_tokens += _num_tokens(documents[-1:])
         _check_number(request, num_sentences, _priority(request.options, num_tokens))
-    if violations:
-        raise InvalidRequestError(violations)
+    raise_if_any(violations)
     return documents
 
 
@@ -258,9 +248,8 @@ def _prepare_pairs(request: AlignmentRequest, wanted: Wanted, check_room: Callab
         try:
             pairs.append(prepare_pair(source, target, request.model.bundle, request.options, wanted))
         except PairTooLongError as error:
-            violations.append(Violation(field=f"pairs[{index}].{error.side}", description=str(error)))
-    if violations:
-        raise InvalidRequestError(violations)
+            violations.append(Violation(f"pairs[{index}].{error.side}", str(error)))
+    raise_if_any(violations)
     sentences = [sentence for pair in pairs for sentence in pair.sentences]
     priority, limit = request.options.priority, request.options.max_interactive_tokens
     if limit is not None and sum(len(sentence.source) for sentence in sentences) > limit:
@@ -268,7 +257,7 @@ def _prepare_pairs(request: AlignmentRequest, wanted: Wanted, check_room: Callab
         pairs = [pair.at(priority) for pair in pairs]
     if len(sentences) > (most := request.model.max_sentences[priority]):
         description = f"have {len(sentences)} lines to link, and the queue takes {most}; send fewer at a time"
-        raise InvalidRequestError([Violation(field="pairs", description=description)])
+        raise refusal("pairs", description)
     return pairs
 
 
@@ -286,11 +275,10 @@ def _check_number(request: TranslationRequest, num_sentences: int, priority: Pri
     limit = request.model.max_sentences[priority]
     if num_sentences > limit:
         long = "" if priority is request.options.priority else ", so long that they are decoded as bulk"
-        description = (
-            f"has at least {num_sentences} sentences{long}, and the queue takes {limit}; send fewer at a time"
-        )
+        takes = f"the queue takes {limit}; send fewer at a time"
+        description = f"has at least {num_sentences} sentences{long}, and {takes}"
         field = request.text_fields[0] if len(request.texts) == 1 else "texts"
-        raise InvalidRequestError([Violation(field=field, description=description)])
+        raise refusal(field, description)
 
 
 def _go_on(
@@ -301,9 +289,8 @@ def _go_on(
 ) -> tuple[list[Document], list[T]]:
     """The documents with these results, and what is written of them once they have no more sentences."""
     remaining = iter(futures)
-    advanced = [
-        advance(document, [next(remaining).result() for _ in document.sentences]) for document in documents
-    ]
+    results = ([next(remaining).result() for _ in document.sentences] for document in documents)
+    advanced = list(map(advance, documents, results))
     if any(document.sentences for document in advanced):
         return advanced, []
     return advanced, [write([complete(document, waited_seconds=waited_seconds) for document in advanced])]

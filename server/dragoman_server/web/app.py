@@ -1,22 +1,23 @@
-"""The routes over HTTP."""
+"""The routes over HTTP, and the probes for operators: whether the server lives, takes calls, its metrics."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from prometheus_client import CollectorRegistry
-from starlette.responses import Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dragoman_server.errors import MethodError
+from dragoman_server.errors import MethodError, quote
+from dragoman_server.metrics.callers import HttpMetrics
 from dragoman_server.service.core import ServiceCore
-from dragoman_server.web.apis import contract, deepl, libretranslate, openapi, page, probes
+from dragoman_server.web.apis import contract, deepl, libretranslate, page
 from dragoman_server.web.apis.file_calls import FileCalls
-from dragoman_server.web.apis.files import suffixes
-from dragoman_server.web.apis.kept_files import KeptFiles
 from dragoman_server.web.endpoint import Api, Endpoint, Handle
 from dragoman_server.web.exchange import Exchange
-from dragoman_server.web.metrics import HttpMetrics
+
+_PROBE, _OPEN_PROBE = Api(name="probe"), Api(name="probe", is_open=True)
 
 
 class _Route(Route):
@@ -36,7 +37,7 @@ def make_app(
     """All routes; `is_ready` says whether calls are taken now."""
 
     def endpoint(handle: Handle, api: Api, name: str, *, has_deadline: bool = True) -> Endpoint:
-        return Endpoint(name, handle, api=api, core=core, metrics=metrics, has_deadline=has_deadline)
+        return Endpoint(name, handle, api, core, metrics, has_deadline)
 
     def route(method: str, path: str, answering: Endpoint, api: Api, name: str) -> Route:
         async def refuse(exchange: Exchange) -> Response:
@@ -52,19 +53,34 @@ def make_app(
     def post(path: str, handle: Handle, api: Api, name: str, *, has_deadline: bool = True) -> Route:
         return route("POST", path, endpoint(handle, api, name, has_deadline=has_deadline), api, name)
 
-    lt, v1, v2, files = libretranslate, contract, deepl, KeptFiles(core.limits)
-    file_calls = FileCalls(files)
+    async def healthz(exchange: Exchange) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def readyz(exchange: Exchange) -> Response:
+        return PlainTextResponse("ok\n") if is_ready() else PlainTextResponse("not ready\n", 503)
+
+    async def all_metrics(exchange: Exchange) -> Response:
+        # It reads files of the system, for each of the server's processes.
+        content = await asyncio.to_thread(generate_latest, registry)
+        return Response(content, media_type=CONTENT_TYPE_LATEST)
+
+    async def unknown(exchange: Exchange) -> Response:
+        path = exchange.request.url.path
+        error = f"there is nothing at {quote(path)}; docs/guide/http.md has what there is"
+        return JSONResponse({"error": error}, 404)
+
+    lt, v1, v2, files = libretranslate, contract, deepl, FileCalls(core.limits)
     routes = [
         post("/translate", lt.translate, lt.API, "libretranslate.translate"),
         post("/detect", lt.detect, lt.API, "libretranslate.detect"),
         get("/languages", lt.languages, lt.OPEN_API, "libretranslate.languages"),
         get("/health", lt.health(is_ready), lt.OPEN_API, "libretranslate.health"),
-        get("/spec", openapi.openapi, lt.OPEN_API, "libretranslate.spec"),
-        get("/frontend/settings", lt.settings(suffixes), lt.OPEN_API, "libretranslate.settings"),
+        get("/spec", page.openapi, lt.OPEN_API, "libretranslate.spec"),
+        get("/frontend/settings", lt.settings, lt.OPEN_API, "libretranslate.settings"),
         # A file may take as long as its caller waits.
         post(
             "/translate_file",
-            file_calls.libretranslate,
+            files.libretranslate,
             lt.API,
             "libretranslate.translate_file",
             has_deadline=False,
@@ -83,18 +99,17 @@ def make_app(
         # As translators' workbenches call the first version of DeepL's API.
         get("/v1/translate", v2.translate, deepl.API, "deepl.translate"),
         post("/v1/translateStream", v1.translate_stream, v1.API, "v1.translateStream", has_deadline=False),
-        post("/v1/translateFile", file_calls.with_progress, v1.API, "v1.translateFile", has_deadline=False),
+        post("/v1/translateFile", files.with_progress, v1.API, "v1.translateFile", has_deadline=False),
         post("/v1/align", v1.align, v1.API, "v1.align"),
         post("/v1/detect", v1.detect, v1.API, "v1.detect"),
         get("/v1/models", v1.list_models, v1.API, "v1.models"),
         get("/v1/models/{name:path}", v1.get_model, v1.API, "v1.model"),
         get("/v1/glossaries", v1.list_glossaries, v1.API, "v1.glossaries"),
-        get("/openapi.json", openapi.openapi, probes.OPEN_API, "openapi"),
-        get("/healthz", probes.healthz, probes.OPEN_API, "healthz"),
-        get("/readyz", probes.readyz(is_ready), probes.OPEN_API, "readyz"),
-        get("/metrics", probes.metrics(registry), probes.API, "metrics"),
-        get("/page/settings", page.settings, probes.OPEN_API, "page.settings"),
-        *(get(path, page.file(name), probes.OPEN_API, "page") for path, name in page.FILES.items()),
+        get("/openapi.json", page.openapi, _OPEN_PROBE, "openapi"),
+        get("/healthz", healthz, _OPEN_PROBE, "healthz"),
+        get("/readyz", readyz, _OPEN_PROBE, "readyz"),
+        get("/metrics", all_metrics, _PROBE, "metrics"),
+        get("/page/settings", page.settings, _OPEN_PROBE, "page.settings"),
+        *(get(path, page.file(name), _OPEN_PROBE, "page") for path, name in page.FILES.items()),
     ]
-    unknown = endpoint(probes.unknown, probes.OPEN_API, "unknown")
-    return Router(routes, redirect_slashes=False, default=unknown)
+    return Router(routes, redirect_slashes=False, default=endpoint(unknown, _OPEN_PROBE, "unknown"))

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from dragoman_server.certificate import Certificate
-from dragoman_server.web.metrics import HttpMetrics
+from dragoman_server.metrics.callers import HttpMetrics
 
 HEAD_SECONDS = 10.0
 """How long a TLS handshake may take, then a request's head to come, or an unread body to be thrown away."""
@@ -103,11 +103,10 @@ class Connections:
         context = None if self._certificate is None else self._certificate.context
         # A handshake that fails has nobody to be told of it.
         with contextlib.suppress(OSError):
-            transport, connection = await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: _Connection(self._server),
-                accepted,
-                ssl=context,
-                ssl_handshake_timeout=None if context is None else HEAD_SECONDS,
+            connect = asyncio.get_running_loop().connect_accepted_socket
+            seconds = None if context is None else HEAD_SECONDS
+            transport, connection = await connect(
+                lambda: _Connection(self._server), accepted, ssl=context, ssl_handshake_timeout=seconds
             )
             try:
                 await connection.has_ended.wait()

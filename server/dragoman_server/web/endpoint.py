@@ -1,26 +1,119 @@
 """The frame of every request over HTTP: read, answered or refused, sent; its metrics, its line in the log.
 
-Work that nobody waits for any more is cancelled, as is what takes longer than its deadline.
+Owns which status of HTTP an error is; what the answer's body says is each API's. Work that nobody waits for
+any more is cancelled, as is what takes longer than its deadline.
 """
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from google.protobuf import duration_pb2
+from google.rpc import error_details_pb2, status_pb2
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from dragoman_server.engine import DeadlineExpiredError
+from dragoman_server.errors import BodyTooLargeError, MethodError, SlowRequestError
+from dragoman_server.metrics.callers import HttpMetrics
 from dragoman_server.service.call import TRACE_RESPONSE, log_if_internal, refusal_fields
 from dragoman_server.service.core import ServiceCore
-from dragoman_server.service.statuses import code_of, status_of
+from dragoman_server.service.statuses import Code, code_of, status_of
 from dragoman_server.web.connections import CONNECTION
-from dragoman_server.web.events import EventStream
 from dragoman_server.web.exchange import ID_HEADER, ClientGoneError, Exchange
-from dragoman_server.web.metrics import HttpMetrics
-from dragoman_server.web.statuses import CLIENT_GONE, http_status, message_of, retry_headers
+
+WriteEvent = Callable[[str, str], Awaitable[None]]
+"""Sends one: its kind, and its data without a line end."""
+LAST_EVENT_SECONDS = 10.0
+"""How long the last event may take to be read before TimeoutError is raised."""
+
+
+class EventStream(Response):
+    """Sends what `produce` writes, as it comes, within limits that are that one's own."""
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self, produce: Callable[[WriteEvent], Awaitable[None]], describe: Callable[[Exception], str]
+    ) -> None:
+        """An error that `produce` raises before it has written is raised; a later one becomes an event
+        "error"."""
+        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        # It is not known yet.
+        del self.headers["content-length"]
+        self._produce = produce
+        self._describe = describe
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_begun = False
+
+        async def begin() -> None:
+            nonlocal is_begun
+            if not is_begun:
+                is_begun = True
+                head = {"status": self.status_code, "headers": self.raw_headers}
+                await send({"type": "http.response.start", **head})
+
+        async def write(kind: str, data: str) -> None:
+            await begin()
+            event = f"event: {kind}\ndata: {data}\n\n".encode()
+            await send({"type": "http.response.body", "body": event, "more_body": True})
+
+        try:
+            await self._produce(write)
+        except Exception as error:
+            if not is_begun:
+                raise
+            last = ("error", self._describe(error))
+        else:
+            last = ("end", "{}")
+        # Where nobody reads, that is why it ended.
+        async with asyncio.timeout(LAST_EVENT_SECONDS):
+            await write(*last)
+            await send({"type": "http.response.body", "body": b""})
+
+
+CLIENT_GONE = 499
+"""Client closed request, as nginx has it, for the log and the metrics: nobody reads the answer."""
+
+_BY_CODE = {
+    Code.OK: 200,
+    Code.CANCELLED: CLIENT_GONE,
+    Code.INVALID_ARGUMENT: 400,
+    Code.DEADLINE_EXCEEDED: 504,
+    Code.NOT_FOUND: 404,
+    Code.RESOURCE_EXHAUSTED: 429,
+    Code.ABORTED: 409,
+    Code.UNIMPLEMENTED: 501,
+    Code.INTERNAL: 500,
+    Code.UNAVAILABLE: 503,
+    Code.UNAUTHENTICATED: 401,
+}
+_BY_ERROR: dict[type[Exception], int] = {BodyTooLargeError: 413, MethodError: 405, SlowRequestError: 408}
+
+
+def http_status(error: Exception) -> int:
+    """The status of an error, as HTTP means it."""
+    return _BY_ERROR.get(type(error), _BY_CODE[code_of(error)])
+
+
+def retry_headers(status: status_pb2.Status) -> dict[str, str]:
+    """Retry-After, where the status says when to come again."""
+    for detail in status.details:
+        info = error_details_pb2.RetryInfo()
+        if detail.Unpack(info):
+            delay: duration_pb2.Duration = info.retry_delay
+            return {"Retry-After": str(max(1, math.ceil(delay.ToMilliseconds() / 1000)))}
+    return {}
+
+
+def message_of(error: Exception) -> str:
+    """The message for the caller; an internal error says nothing more."""
+    return str(status_of(error).message)
+
 
 logger = logging.getLogger(__name__)
 
@@ -58,19 +151,14 @@ class Endpoint:
         self,
         route: str,
         handle: Handle,
-        *,
         api: Api,
         core: ServiceCore,
         metrics: HttpMetrics,
-        has_deadline: bool = True,
+        has_deadline: bool,
     ) -> None:
         """`route` names it in the log and in the metrics."""
-        self._has_deadline = has_deadline
-        self._route = route
-        self._handle = handle
-        self._api = api
-        self._core = core
-        self._metrics = metrics
+        self._route, self._handle, self._api = route, handle, api
+        self._core, self._metrics, self._has_deadline = core, metrics, has_deadline
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope, receive, core=self._core, route=self._route, api=self._api.name)
@@ -81,10 +169,8 @@ class Endpoint:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [
-                    *message.get("headers", []),
-                    (ID_HEADER.lower().encode(), exchange.id.encode()),
-                ]
+                named = (ID_HEADER.lower().encode(), exchange.id.encode())
+                message["headers"] = [*message.get("headers", []), named]
                 if exchange.trace_response is not None:
                     message["headers"].append((TRACE_RESPONSE.encode(), exchange.trace_response.encode()))
             await send(message)
@@ -165,11 +251,6 @@ class Endpoint:
         # It never became a call with a line of its own.
         exchange.is_logged = True
         log_if_internal(error)
-        fields = {
-            "method": self._route,
-            "outcome": code_of(error).name,
-            "api": self._api.name,
-            "request_id": exchange.id,
-            **refusal_fields(exchange.peer, message_of(error)),
-        }
-        logger.info("call", extra=fields)
+        fields = {"method": self._route, "outcome": code_of(error).name, "api": self._api.name}
+        refusal = refusal_fields(exchange.peer, message_of(error))
+        logger.info("call", extra={**fields, "request_id": exchange.id, **refusal})

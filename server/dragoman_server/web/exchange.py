@@ -8,24 +8,16 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
-from starlette.datastructures import Headers, UploadFile
+from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
-from dragoman_server.errors import BodyTooLargeError, SlowRequestError
+from dragoman_server.errors import BodyTooLargeError, SlowRequestError, refusal
 from dragoman_server.service.call import Call, IncomingCall
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.web.connections import CONNECTION
-from dragoman_server.web.fields import (
-    Fields,
-    UploadedFile,
-    join_lists,
-    not_in_utf8,
-    read_form,
-    read_json,
-    refusal,
-)
+from dragoman_server.web.fields import Fields, UploadedFile, join_lists, not_in_utf8, read_form, read_json
 
 T = TypeVar("T")
 
@@ -171,14 +163,14 @@ class Exchange:
         except (MultiPartException, KeyError, ValueError) as error:
             raise refusal("", f"the body is no multipart form: {error}") from None
         try:
-            pairs = [
-                (_utf8(name), _utf8(value)) for name, value in form.multi_items() if isinstance(value, str)
-            ]
-            files = {
-                _utf8(name): UploadedFile(name=_utf8(value.filename or ""), content=await value.read())
-                for name, value in form.multi_items()
-                if isinstance(value, UploadFile)
-            }
+            pairs: list[tuple[str, str]] = []
+            files: dict[str, UploadedFile] = {}
+            for name, value in form.multi_items():
+                if isinstance(value, str):
+                    pairs.append((_utf8(name), _utf8(value)))
+                else:
+                    content = await value.read()
+                    files[_utf8(name)] = UploadedFile(name=_utf8(value.filename or ""), content=content)
         except UnicodeDecodeError as error:
             raise not_in_utf8(error) from None
         finally:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from dragoman_server.errors import InvalidRequestError, Violation
-from dragoman_server.quoting import quote
+from dragoman_server.errors import InvalidRequestError, quote, refusal
 
 MAX_JSON_VALUES = 100_000
 """Most strings, objects and lists of a JSON body, the names in objects included."""
@@ -99,8 +98,8 @@ def read_json(body: bytes) -> Any:
     """
     for number, _ in enumerate(_JSON_VALUE.finditer(body), start=1):
         if number > MAX_JSON_VALUES:
-            description = f"the body has more than {MAX_JSON_VALUES} strings, objects and lists"
-            raise refusal("", description + "; send several requests")
+            limit = f"{MAX_JSON_VALUES} strings, objects and lists"
+            raise refusal("", f"the body has more than {limit}; send several requests")
     try:
         value = json.loads(body.decode("utf-8-sig"))
         if _SURROGATE.search(body):
@@ -120,9 +119,8 @@ def read_form(form: bytes) -> dict[str, Any]:
     Raises InvalidRequestError, also for more than 10,000 fields.
     """
     try:
-        pairs = parse_qsl(
-            form.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FORM_FIELDS
-        )
+        text, limit = form.decode(), _MAX_FORM_FIELDS
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=limit)
     except UnicodeDecodeError as error:
         raise not_in_utf8(error) from None
     except ValueError:
@@ -132,26 +130,16 @@ def read_form(form: bytes) -> dict[str, Any]:
 
 def join_lists(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """The values of a form's fields; a list where a field came several times."""
-    joined: dict[str, Any] = {}
+    joined: dict[str, list[str]] = {}
     for name, value in pairs:
-        if name not in joined:
-            joined[name] = value
-        elif isinstance(joined[name], list):
-            joined[name].append(value)
-        else:
-            joined[name] = [joined[name], value]
-    return joined
+        joined.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in joined.items()}
 
 
 def not_in_utf8(error: UnicodeDecodeError) -> InvalidRequestError:
     """The error of a request whose bytes are no text, with those around the place."""
     near = error.object[max(0, error.start - 10) : error.start + 10]
     return refusal("", f"the request is not in UTF-8: {error.reason} in {near!r}")
-
-
-def refusal(name: str, description: str) -> InvalidRequestError:
-    """The error of one field; of the whole request where it is ""."""
-    return InvalidRequestError([Violation(field=name, description=description)])
 
 
 def _check_surrogates(name: str, value: object) -> None:

@@ -1,20 +1,26 @@
-"""The server over HTTP: its port, connections and certificate. Beside gRPC, in the same event loop."""
+"""The server over HTTP: its port, certificate, connections and layers. Beside gRPC, in one event loop."""
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
+import re
 import socket
 from collections.abc import Callable, Iterator, Sequence
 
 import uvicorn
 from prometheus_client import CollectorRegistry
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from dragoman_server.certificate import Certificate
+from dragoman_server.metrics.callers import HttpMetrics
+from dragoman_server.service.call import TRACE_RESPONSE
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.web.app import make_app
 from dragoman_server.web.connections import KEEP_ALIVE_SECONDS, Connections, WholeRequests
-from dragoman_server.web.metrics import HttpMetrics
-from dragoman_server.web.middleware import with_middleware
+from dragoman_server.web.exchange import ID_HEADER, TIMEOUT_HEADER
 
 logger = logging.getLogger(__name__)
 
@@ -98,3 +104,52 @@ class _Uvicorn(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+_HOST = re.compile(rb"[\w.:\[\]-]{1,255}")
+
+
+def with_middleware(app: ASGIApp, *, cors_origins: Sequence[str], trusted_proxies: Sequence[str]) -> ASGIApp:
+    """The application as it is asked by these pages and through these proxies."""
+    if trusted_proxies:
+        # uvicorn's own types of ASGI are written otherwise.
+        behind = ProxyHeadersMiddleware(app, trusted_hosts=list(trusted_proxies))  # type: ignore[arg-type]
+        app = ForwardedHost(behind, trusted_proxies)  # type: ignore[arg-type]
+    if cors_origins:
+        app = CORSMiddleware(
+            app,
+            allow_origins=cors_origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type", ID_HEADER, TIMEOUT_HEADER, "traceparent"],
+            expose_headers=[ID_HEADER, "Retry-After", TRACE_RESPONSE],
+        )
+    return app
+
+
+class ForwardedHost:
+    """Takes the host that a caller asked for from X-Forwarded-Host, where a trusted proxy says so.
+
+    uvicorn does the same with the scheme and the caller's address.
+    """
+
+    def __init__(self, app: ASGIApp, trusted_proxies: Sequence[str]) -> None:
+        self._app = app
+        self._networks = [ipaddress.ip_network(network) for network in trusted_proxies]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["client"] and self._trusts(scope["client"][0]):
+            headers = scope["headers"]
+            # The last proxy's own word stands last.
+            forwarded = [value for name, value in headers if name == b"x-forwarded-host"]
+            host = forwarded[-1].rpartition(b",")[2].strip() if forwarded else b""
+            if _HOST.fullmatch(host):
+                remaining = [(name, value) for name, value in headers if name != b"host"]
+                scope["headers"] = [*remaining, (b"host", host)]
+        await self._app(scope, receive, send)
+
+    def _trusts(self, host: str) -> bool:
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            return False
+        return any(address in network for network in self._networks)

@@ -4,7 +4,7 @@ import pytest
 
 import demo
 from dragoman import Alignment, Client, FinishReason, Hypothesis
-from dragoman.cli.pictures import alignment_picture, word_spans
+from dragoman.cli.align_texts import alignment_picture, word_spans
 
 
 def hypothesis(text, links):

@@ -56,7 +56,7 @@ def fail(*arguments, **options):
 
 @pytest.mark.parametrize(
     ("fails", "file"),
-    [("journal.json.dump", "out.gz.progress.json.new"), ("output.shutil.copyfileobj", "out.gz.compressed")],
+    [("journal.json.dump", "out.gz.progress.json.new"), ("files.shutil.copyfileobj", "out.gz.compressed")],
 )
 def test_a_full_disk_is_told_with_each_file(client, tmp_path, monkeypatch, fails, file):
     source, _ = write(tmp_path, "a\n")

@@ -11,8 +11,8 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from tests.clients.jobs.running import DE_EN, Listener, cut_short, numbered, resume, run, write
 
 from dragoman import Client, UnavailableError
-from dragoman.arguments import MAX_STREAM_TEXT_BYTES
 from dragoman.jobs import JobError
+from dragoman.settings import MAX_STREAM_TEXT_BYTES
 
 
 @pytest.mark.parametrize("code", [code_pb2.CANCELLED, code_pb2.ABORTED])

@@ -100,7 +100,7 @@ def test_nobody_waits_for_units_of_a_closed_job() -> None:
     units = share.stream()
     assert [next(units).number, next(units).number, next(units, None)] == [1, 2, None]
     told: list[bool] = []
-    waiting = threading.Thread(target=lambda: told.append(share.has_more()), daemon=True)
+    waiting = threading.Thread(target=lambda: told.append(share.units.has_more()), daemon=True)
     waiting.start()
     dealt.close()
     waiting.join(30)

@@ -13,8 +13,7 @@ from dragoman_server.aligners.linking import Linking, LinkingRequest
 from dragoman_server.engine import Priority, QueueFullError
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.errors import UnwantedError
-from dragoman_server.metrics.aligners import AlignerMetrics
-from dragoman_server.metrics.translation import Metrics
+from dragoman_server.metrics.translation import AlignerMetrics, Metrics
 from dragoman_server.wanted import Wanted
 
 WIDE = "a " * 300

@@ -19,8 +19,7 @@ from tests.server.copying_bundle import write_bundle
 from dragoman.cli import main
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_export.get.cli import get
-from dragoman_server.offline.in_process import open_in_process
-from dragoman_server.offline.system import open_bundle_system
+from dragoman_server.offline.system import open_bundle_system, open_in_process
 
 TEXT = "der hund sieht den mann"
 

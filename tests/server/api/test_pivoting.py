@@ -18,7 +18,7 @@ from tests.server.copying_bundle import MANIFEST, write_bundle
 from dragoman import AsyncClient, InvalidRequestError, ModelNotFoundError
 from dragoman.cli import main
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.service.pivoting import compose
+from dragoman_server.service.pivoting import Links, compose
 
 TO_FRENCH = {"texts": ["Ja, 12. Nein."], "source_language": "de", "target_language": "fr"}
 
@@ -151,13 +151,14 @@ def test_links_are_composed_over_the_words_between() -> None:
     first = [link((0, 1), (0, 2), 0.8), link((0, 1), (3, 5), 1.0), link((2, 3), (6, 7), 0.9)]
     second = [link((0, 2), (0, 1), 0.5), link((6, 7), (0, 1), 0.5), link((3, 5), (2, 3), 0.6)]
     assert [
-        (each.source_start, each.target_start, pytest.approx(each.weight)) for each in compose(first, second)
+        (each.source_start, each.target_start, pytest.approx(each.weight))
+        for each in compose(Links(first), second)
     ] == [(2, 0, 0.45), (0, 0, 0.40), (0, 2, 0.6)]
 
 
 def test_twice_the_links_are_composed_in_twice_the_time() -> None:
     def composes(number: int) -> None:
         links = [link((3 * rank, 3 * rank + 2), (3 * rank, 3 * rank + 2), 1.0) for rank in range(number)]
-        assert len(compose(links, links)) == number
+        assert len(compose(Links(links), links)) == number
 
     assert_linear(composes, 4_000)

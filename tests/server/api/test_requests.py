@@ -6,7 +6,7 @@ from typing import cast
 import grpc
 import pytest
 from dragoman_bundle import Bundle
-from dragoman_bundle.tags import FIRST_TAG, FORMAL, INFORMAL, LAST_TAG
+from dragoman_bundle.tokenizers.tokenizer import FIRST_TAG, FORMAL, INFORMAL, LAST_TAG
 from google.rpc import error_details_pb2
 from tests.server.calls import GERMAN, detail, failure, translate, violated_fields
 from tests.server.conftest import RunningServer, StartServer

@@ -15,9 +15,8 @@ from prometheus_client import CollectorRegistry
 from dragoman_server.errors import CallerLimitError, InvalidRequestError
 from dragoman_server.metrics.callers import CallerMetrics
 from dragoman_server.service.allowance import FORGETS_FROM, Allowance, Allowances, Clock, Taken, Window
-from dragoman_server.service.call import Call
-from dragoman_server.service.caller_limits import CallerLimits
-from dragoman_server.service.gate import Gate
+from dragoman_server.service.call import Call, Gate
+from dragoman_server.service.callers import CallerLimits
 
 DAY = 86_400.0
 # Seconds in which windows move, whole and broken.

@@ -18,7 +18,7 @@ from dragoman import AsyncClient, OverloadedError
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.cli import serve
 from dragoman_server.errors import ServerFileError
-from dragoman_server.service.caller_limits import CallerLimits, limits_of, read_limits
+from dragoman_server.service.callers import CallerLimits, limits_of, read_limits
 
 KNOWN = {"ada", "bob", "eve"}
 

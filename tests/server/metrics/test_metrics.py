@@ -18,7 +18,7 @@ from tests.server.copying_bundle import write_bundle
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.metrics.process import ProcessMetrics
-from dragoman_server.metrics.quality import WARNING_KINDS
+from dragoman_server.metrics.translation import WARNING_KINDS
 from dragoman_server.text.translated import WarningKind
 
 MODEL = {"model": "de-en", "version": "1", "source": "de", "target": "en"}

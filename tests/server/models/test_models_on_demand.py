@@ -10,7 +10,7 @@ from pathlib import Path
 import grpc
 import pytest
 from dragoman_bundle import Bundle
-from dragoman_bundle.tags import FORMAL, INFORMAL
+from dragoman_bundle.tokenizers.tokenizer import FORMAL, INFORMAL
 from google.rpc import error_details_pb2
 from tests.server.calls import detail, failure, held, item, reason_of, until
 from tests.server.conftest import CPU, RunningServer, StartServer

@@ -278,7 +278,7 @@ async def test_nothing_is_left_of_what_a_reload_loads_before_its_device_fails(
     running: RunningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     decoders: list[weakref.ref[OnnxDecoder]] = []
-    open_decoder = loader.open_decoder
+    open_decoder = loader.opening.open_decoder
 
     def open_or_fail(bundle: Bundle, options: DecoderOptions) -> OnnxDecoder:
         if bundle.manifest.version == "3":
@@ -287,7 +287,7 @@ async def test_nothing_is_left_of_what_a_reload_loads_before_its_device_fails(
         decoders.append(weakref.ref(decoder))
         return decoder
 
-    monkeypatch.setattr(loader, "open_decoder", open_or_fail)
+    monkeypatch.setattr(loader.opening, "open_decoder", open_or_fail)
     write(tmp_path, "2")
     write(tmp_path, "3")
     await running.server.reload()

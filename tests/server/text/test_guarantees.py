@@ -11,7 +11,7 @@ from mimetypes import types_map
 
 import pytest
 from dragoman_bundle import Bundle
-from dragoman_bundle.confidence import Confidence
+from dragoman_bundle.decoding import Confidence
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pygments.lexers import get_all_lexers

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import deepl
 import pytest
-from dragoman_bundle.tags import FORMAL, INFORMAL
+from dragoman_bundle.tokenizers.tokenizer import FORMAL, INFORMAL
 from tests.server.conftest import CPU
 from tests.server.copying_bundle import write_bundle
 from tests.server.web.conftest import Web, ask, serving

@@ -16,7 +16,7 @@ from tests.server.web.conftest import MODELS, Web
 
 from dragoman_server.config import RequestLimits
 from dragoman_server.errors import UnwantedError
-from dragoman_server.web.apis.kept_files import KeptFiles
+from dragoman_server.web.apis.file_calls import KeptFiles
 from dragoman_server.web.exchange import Exchange
 
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dragoman_bundle.errors import check_language
 from dragoman_bundle.languages import primary_language
-from dragoman_bundle.names import check_language
-from dragoman_bundle.tags import FIRST_TAG, LAST_TAG
+from dragoman_bundle.tokenizers.tokenizer import FIRST_TAG, LAST_TAG
 
 from dragoman_training.checks import require_at_least, require_at_most, require_default
 

@@ -9,7 +9,7 @@ import json
 import typing
 from typing import Any, Literal
 
-from dragoman_bundle.field_docstrings import field_docstrings
+from dragoman_bundle.codec import field_docstrings
 
 from dragoman_training.models import ModelConfig
 from dragoman_training.recipe.reader import tables

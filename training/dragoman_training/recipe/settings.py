@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dragoman_bundle.decoding import DecodingDefaults
-from dragoman_bundle.names import check_name
+from dragoman_bundle.errors import check_name
 
 from dragoman_training.checks import (
     require_at_least,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnxruntime
-from dragoman_bundle.fusions import SLOW_FUSIONS
+from dragoman_bundle.decoding import SLOW_FUSIONS
 
 from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError
 

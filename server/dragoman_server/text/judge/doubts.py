@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 from unicodedata import combining, normalize
 
-from dragoman_bundle.confidence import num_repeated, words_of
+from dragoman_bundle.decoding import num_repeated, words_of
 
 from dragoman_server.text.mapped import Span
 from dragoman_server.text.translated import WarningKind

@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Iterator
 
-from dragoman_bundle.confidence import evidence_of
+from dragoman_bundle.decoding import evidence_of
 
 from dragoman_server.engine.request import FinishReason
 from dragoman_server.text.find.numbers import is_ambiguous, missing_numbers, numbers_in

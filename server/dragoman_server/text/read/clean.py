@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from dragoman_bundle.tags import FIRST_TAG, LAST_TAG
+from dragoman_bundle.tokenizers.tokenizer import FIRST_TAG, LAST_TAG
 
 from dragoman_server.text.mapped import Edit, Mapped
 

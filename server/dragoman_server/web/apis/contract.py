@@ -9,12 +9,10 @@ from google.protobuf.message import Message
 from starlette.responses import Response
 
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.errors import refusal
 from dragoman_server.service.statuses import code_of, status_of
-from dragoman_server.web.endpoint import Api
-from dragoman_server.web.events import EventStream, WriteEvent
+from dragoman_server.web.endpoint import Api, EventStream, WriteEvent, http_status
 from dragoman_server.web.exchange import Exchange
-from dragoman_server.web.fields import refusal
-from dragoman_server.web.statuses import http_status
 
 M = TypeVar("M", bound=Message)
 
@@ -34,21 +32,18 @@ API = Api(name="v1", describe=describe_error)
 
 
 async def translate(exchange: Exchange) -> Response:
-    """POST /v1/translate."""
     async with exchange.open_call("Translate") as call:
         message = await _read(exchange, pb.TranslateRequest())
         return _written(await exchange.core.translate(message, call))
 
 
 async def align(exchange: Exchange) -> Response:
-    """POST /v1/align."""
     async with exchange.open_call("AlignTexts") as call:
         message = await _read(exchange, pb.AlignTextsRequest())
         return _written(await exchange.core.align_texts(message, call))
 
 
 async def detect(exchange: Exchange) -> Response:
-    """POST /v1/detect."""
     async with exchange.open_call("DetectLanguage") as call:
         message = await _read(exchange, pb.DetectLanguageRequest())
         return _written(await exchange.core.detect_language(message, call))
@@ -73,7 +68,6 @@ async def get_model(exchange: Exchange) -> Response:
 
 
 async def list_glossaries(exchange: Exchange) -> Response:
-    """GET /v1/glossaries."""
     async with exchange.open_call("ListGlossaries"):
         return _written(exchange.core.list_glossaries(pb.ListGlossariesRequest()))
 
@@ -103,9 +97,8 @@ async def _read(exchange: Exchange, message: M) -> M:
 def _parse_stream(values: object) -> list[pb.TranslateStreamRequest]:
     if not isinstance(values, list):
         raise refusal("", "the body must be a list of messages, the first of them a config")
-    return [
-        parse_message(value, pb.TranslateStreamRequest(), f"[{rank}]") for rank, value in enumerate(values)
-    ]
+    requests = enumerate(values)
+    return [parse_message(value, pb.TranslateStreamRequest(), f"[{rank}]") for rank, value in requests]
 
 
 def parse_message(value: object, message: M, field: str) -> M:

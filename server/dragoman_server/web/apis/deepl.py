@@ -14,19 +14,24 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.errors import (
     CallerLimitError,
     GlossaryNotFoundError,
-    InvalidRequestError,
     ModelNotFoundError,
     UnsupportedError,
     Violation,
+    list_names,
+    quote,
+    raise_if_any,
+    refusal,
 )
 from dragoman_server.glossaries import Glossary
-from dragoman_server.quoting import list_names, quote
-from dragoman_server.web.apis.languages import knows_formality, language_name, targets_by_source
-from dragoman_server.web.apis.translating import translate_texts
-from dragoman_server.web.endpoint import Api
+from dragoman_server.web.apis.translating import (
+    knows_formality,
+    language_name,
+    targets_by_source,
+    translate_texts,
+)
+from dragoman_server.web.endpoint import Api, http_status
 from dragoman_server.web.exchange import Exchange
-from dragoman_server.web.fields import Fields, refusal
-from dragoman_server.web.statuses import http_status
+from dragoman_server.web.fields import Fields
 
 MAX_TEXTS = 50
 """Most texts of a request, as DeepL has it."""
@@ -49,22 +54,12 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
     "tag_handling": ("", "html", "xml"),
     "tag_handling_version": ("", "v1", "v2"),
 }
-_KNOWN = frozenset(
-    {"auth_key", "glossary_id", "glossary_ids", "ignore_tags", "source_lang", "target_lang", "text"}
-)
+_KNOWN = {"auth_key", "glossary_id", "glossary_ids", "ignore_tags", "source_lang", "target_lang", "text"}
 # Advice on how to come to a translation, none on what it is.
-_ADVICE = frozenset(
-    {
-        "context",
-        "enable_beta_languages",
-        "model_type",
-        "non_splitting_tags",
-        "outline_detection",
-        "preserve_formatting",
-        "show_billed_characters",
-        "splitting_tags",
-    }
-)
+_ADVICE = {
+    *("context", "enable_beta_languages", "model_type", "non_splitting_tags", "outline_detection"),
+    *("preserve_formatting", "show_billed_characters", "splitting_tags"),
+}
 
 
 def _status(error: Exception) -> int:
@@ -82,7 +77,6 @@ API = Api(name="deepl", status=_status, error_field="message", takes_token_in_bo
 
 
 async def translate(exchange: Exchange) -> Response:
-    """POST /v2/translate."""
     fields = await exchange.fields()
     async with exchange.open_call("Translate", token=fields.string("auth_key")) as call:
         texts = _texts_of(fields)
@@ -99,18 +93,15 @@ async def translate(exchange: Exchange) -> Response:
         _read_glossaries(fields, exchange, template)
         _read_formality(fields, exchange, template)
         answers = await translate_texts(exchange.core, call, texts, template, field="text")
-    return JSONResponse(
+    translations = [
         {
-            "translations": [
-                {
-                    "detected_source_language": answer.source_language.upper(),
-                    "text": answer.text,
-                    "billed_characters": answer.num_characters,
-                }
-                for answer in answers
-            ]
+            "detected_source_language": answer.source_language.upper(),
+            "text": answer.text,
+            "billed_characters": answer.num_characters,
         }
-    )
+        for answer in answers
+    ]
+    return JSONResponse({"translations": translations})
 
 
 async def languages(exchange: Exchange) -> Response:
@@ -153,11 +144,8 @@ class _Dictionary:
     @property
     def entries(self) -> list[tuple[str, str]]:
         source, target = map(self.glossary.languages.index, (self.source, self.target))
-        return [
-            (entry[source], entry[target])
-            for entry in self.glossary.entries
-            if entry[source] and entry[target]
-        ]
+        found = ((entry[source], entry[target]) for entry in self.glossary.entries)
+        return [entry for entry in found if all(entry)]
 
     def described(self) -> dict[str, object]:
         return {
@@ -172,13 +160,11 @@ class _Dictionary:
 
 
 async def glossaries(exchange: Exchange) -> Response:
-    """GET /v2/glossaries."""
     async with exchange.open_call("ListGlossaries"):
         return JSONResponse({"glossaries": [each.described() for each in _dictionaries(exchange)]})
 
 
 async def glossary(exchange: Exchange) -> Response:
-    """GET /v2/glossaries/ID."""
     async with exchange.open_call("ListGlossaries"):
         return JSONResponse(_dictionary(exchange).described())
 
@@ -194,22 +180,19 @@ async def glossary_language_pairs(exchange: Exchange) -> Response:
     """GET /v2/glossary-language-pairs: those of the glossaries."""
     async with exchange.open_call("ListGlossaries"):
         pairs = sorted({(each.source, each.target) for each in _dictionaries(exchange)})
-    return JSONResponse(
-        {"supported_languages": [{"source_lang": source, "target_lang": target} for source, target in pairs]}
-    )
+    supported = [{"source_lang": source, "target_lang": target} for source, target in pairs]
+    return JSONResponse({"supported_languages": supported})
 
 
 async def unsupported(exchange: Exchange) -> Response:
     """All else below /v2."""
-    path = exchange.request.url.path
-    return JSONResponse(
-        {
-            "message": f"{exchange.request.method} {quote(path)} is not supported by this server, which has "
-            "/v2/translate, /v2/languages, /v2/usage, and for reading /v2/glossaries and "
-            "/v2/glossary-language-pairs: its glossaries are files of its own"
-        },
-        404,
+    request = exchange.request
+    message = (
+        f"{request.method} {quote(request.url.path)} is not supported by this server, which has "
+        "/v2/translate, /v2/languages, /v2/usage, and for reading /v2/glossaries and "
+        "/v2/glossary-language-pairs: its glossaries are files of its own"
     )
+    return JSONResponse({"message": message}, 404)
 
 
 def _texts_of(fields: Fields) -> list[str]:
@@ -228,15 +211,12 @@ def _refuse_others(fields: Fields) -> None:
             continue
         values = _VALUES.get(name, ())
         if str(value).lower() not in values:
-            words = [word for word in values if word]
-            description = (
-                f"is {quote(str(value))}; here it may be {list_names(words)}"
-                if words
-                else "is not supported by this server; leave it out"
-            )
-            violations.append(Violation(field=name, description=description))
-    if violations:
-        raise InvalidRequestError(violations)
+            known = list_names([word for word in values if word])
+            description = f"is {quote(str(value))}; here it may be {known}"
+            if not known:
+                description = "is not supported by this server; leave it out"
+            violations.append(Violation(name, description))
+    raise_if_any(violations)
 
 
 def _read_formality(fields: Fields, exchange: Exchange, template: pb.TranslateRequest) -> None:
@@ -247,10 +227,8 @@ def _read_formality(fields: Fields, exchange: Exchange, template: pb.TranslateRe
     if knows_formality(exchange.core, template.target_language):
         template.options.formality = _FORMALITIES[value]
     elif not value.startswith("prefer_"):
-        description = (
-            f"is {value}, and no model that is loaded was trained for it; leave it out, or prefer it"
-        )
-        raise refusal("formality", description)
+        description = "and no model that is loaded was trained for it; leave it out, or prefer it"
+        raise refusal("formality", f"is {value}, {description}")
 
 
 def _read_split(fields: Fields, texts: list[str], template: pb.TranslateRequest, *, has_tags: bool) -> None:
@@ -259,10 +237,8 @@ def _read_split(fields: Fields, texts: list[str], template: pb.TranslateRequest,
     if split in ("0", "false"):
         template.segmentation = pb.SEGMENTATION_LINE
     elif split == "nonewlines" and not has_tags and any("\n" in text.strip() for text in texts):
-        raise refusal(
-            "split_sentences",
-            "is nonewlines, and a line break ends a sentence here; join the lines, or leave it out",
-        )
+        description = "is nonewlines, and a line break ends a sentence here; join the lines, or leave it out"
+        raise refusal("split_sentences", description)
 
 
 def _names(fields: Fields, name: str) -> list[str]:

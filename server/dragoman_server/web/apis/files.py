@@ -27,7 +27,8 @@ from dragoman_files.format import (
     UnitError,
 )
 from dragoman_files.opening import input_format, is_compressed, known_suffixes, open_format
-from dragoman_server.web.fields import Fields, UploadedFile, refusal
+from dragoman_server.errors import refusal
+from dragoman_server.web.fields import Fields, UploadedFile
 
 MAX_UNPACKED_RATIO = 20
 """A document may unpack to so many times the bytes that a request may have."""
@@ -111,9 +112,8 @@ def open_file(
     name = PurePath(file.name.replace("\\", "/")).name
     path = PurePath(name)
     try:
-        content = io.BytesIO(
-            _unpacked(name, file.content, max_bytes) if is_compressed(path) else file.content
-        )
+        unpacked = _unpacked(name, file.content, max_bytes) if is_compressed(path) else file.content
+        content = io.BytesIO(unpacked)
         format_ = open_format(input_format(path, None), options)
         _check(format_, name, content, max_bytes)
         source = Input(

@@ -5,12 +5,18 @@ from collections.abc import Callable
 from starlette.responses import JSONResponse, Response
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.web.apis.languages import all_languages, language_name, targets_by_source
-from dragoman_server.web.apis.translating import Answer, translate_texts
-from dragoman_server.web.endpoint import Api, Handle
+from dragoman_server.errors import refusal
+from dragoman_server.web.apis.files import suffixes
+from dragoman_server.web.apis.translating import (
+    Answer,
+    all_languages,
+    language_name,
+    targets_by_source,
+    translate_texts,
+)
+from dragoman_server.web.endpoint import Api, Handle, http_status
 from dragoman_server.web.exchange import Exchange
-from dragoman_server.web.fields import Fields, refusal
-from dragoman_server.web.statuses import http_status
+from dragoman_server.web.fields import Fields
 
 FORMATS = {"text": pb.TEXT_FORMAT_PLAIN, "html": pb.TEXT_FORMAT_HTML}
 FRONTEND_TIMEOUT_MILLISECONDS = 300
@@ -29,7 +35,6 @@ OPEN_API = Api(name="libretranslate", status=_status, is_open=True)
 
 
 async def translate(exchange: Exchange) -> Response:
-    """POST /translate."""
     fields = await exchange.fields()
     async with exchange.open_call("Translate", token=token_of(fields)) as call:
         texts = fields.strings("q")
@@ -57,16 +62,10 @@ async def detect(exchange: Exchange) -> Response:
         response = await exchange.core.detect_language(pb.DetectLanguageRequest(texts=[text]), call)
     detected = response.texts[0]
     served = [candidate for candidate in detected.candidates if candidate.served] if detected.language else []
-    return JSONResponse(
-        [
-            {"confidence": round(100 * candidate.confidence, 1), "language": candidate.language}
-            for candidate in served
-        ]
-    )
+    return JSONResponse([_guess(candidate.language, candidate.confidence) for candidate in served])
 
 
 def health(is_ready: Callable[[], bool]) -> Handle:
-    """GET /health."""
 
     async def handle(exchange: Exchange) -> Response:
         return JSONResponse({"status": "ok"}) if is_ready() else JSONResponse({"status": "error"}, 503)
@@ -75,41 +74,33 @@ def health(is_ready: Callable[[], bool]) -> Handle:
 
 
 async def languages(exchange: Exchange) -> Response:
-    """GET /languages."""
     pairs = targets_by_source(exchange.core)
+    codes = all_languages(exchange.core.models)
     return JSONResponse(
-        [
-            {"code": code, "name": language_name(code), "targets": pairs.get(code, [])}
-            for code in all_languages(exchange.core.models)
-        ]
+        [{"code": code, "name": language_name(code), "targets": pairs.get(code, [])} for code in codes]
     )
 
 
-def settings(suffixes: Callable[[], list[str]]) -> Handle:
-    """GET /frontend/settings; `suffixes` are those of files that are translated."""
-
-    async def handle(exchange: Exchange) -> Response:
-        core = exchange.core
-        pairs = targets_by_source(core)
-        source = next(iter(pairs), "")
-        target = pairs[source][0] if source else ""
-        return JSONResponse(
-            {
-                "apiKeys": core.callers.are_asked,
-                "charLimit": core.limits.max_text_characters,
-                "filesTranslation": True,
-                "frontendTimeout": FRONTEND_TIMEOUT_MILLISECONDS,
-                "keyRequired": core.callers.are_asked,
-                "language": {
-                    "source": {"code": source, "name": language_name(source)},
-                    "target": {"code": target, "name": language_name(target)},
-                },
-                "suggestions": False,
-                "supportedFilesFormat": suffixes(),
-            }
-        )
-
-    return handle
+async def settings(exchange: Exchange) -> Response:
+    core = exchange.core
+    pairs = targets_by_source(core)
+    source = next(iter(pairs), "")
+    target = pairs[source][0] if source else ""
+    return JSONResponse(
+        {
+            "apiKeys": core.callers.are_asked,
+            "charLimit": core.limits.max_text_characters,
+            "filesTranslation": True,
+            "frontendTimeout": FRONTEND_TIMEOUT_MILLISECONDS,
+            "keyRequired": core.callers.are_asked,
+            "language": {
+                "source": {"code": source, "name": language_name(source)},
+                "target": {"code": target, "name": language_name(target)},
+            },
+            "suggestions": False,
+            "supportedFilesFormat": suffixes(),
+        }
+    )
 
 
 def token_of(fields: Fields) -> str | None:
@@ -133,19 +124,18 @@ def _format_of(fields: Fields) -> pb.TextFormat:
 def _options(num_alternatives: int, max_beam_size: int) -> pb.DecodingOptions | None:
     if not num_alternatives:
         return None
-    num_hypotheses = num_alternatives + 1
-    return pb.DecodingOptions(
-        num_hypotheses=num_hypotheses, beam_size=min(max(num_hypotheses, 5), max_beam_size)
-    )
+    number = num_alternatives + 1
+    return pb.DecodingOptions(num_hypotheses=number, beam_size=min(max(number, 5), max_beam_size))
+
+
+def _guess(language: str, confidence: float) -> dict[str, object]:
+    return {"confidence": round(100 * confidence, 1), "language": language}
 
 
 def _written(answers: list[Answer], fields: Fields, num_alternatives: int) -> dict[str, object]:
     texts: list[object] = [answer.text for answer in answers]
     others: list[object] = [answer.alternatives for answer in answers]
-    detected: list[object] = [
-        {"confidence": round(100 * answer.confidence, 1), "language": answer.source_language}
-        for answer in answers
-    ]
+    detected: list[object] = [_guess(answer.source_language, answer.confidence) for answer in answers]
     is_list = isinstance(fields.values.get("q"), list)
     written: dict[str, object] = {"translatedText": texts if is_list else texts[0]}
     if num_alternatives:

@@ -4,17 +4,55 @@ Each text whose language is not named is detected by itself; those of one langua
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dragoman_bundle.languages import english_name, primary_language
+from dragoman_bundle.tokenizers.tokenizer import FORMAL
+
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.errors import InvalidRequestError, Violation, list_names, raise_if_any
 from dragoman_server.models.language_lookup import distance
-from dragoman_server.quoting import list_names
+from dragoman_server.models.model import ServedModel
 from dragoman_server.service.call import Call
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.text.cut.segment import holds_letter
-from dragoman_server.web.apis.languages import all_languages
+
+
+def language_name(code: str) -> str:
+    """The language's English name, with the code's region or script; the code where there is no name."""
+    name = english_name(code)
+    if name is None:
+        return code
+    more = code.replace("_", "-").partition("-")[2]
+    return f"{name} ({more})" if more else name
+
+
+def targets_by_source(core: ServiceCore) -> dict[str, list[str]]:
+    """The languages that models translate from, in order, each with those that one or two of them reach."""
+    found: dict[str, set[str]] = {}
+    for model in core.models:
+        for source in model.manifest.sources:
+            found.setdefault(source, set()).update(model.manifest.targets)
+    for targets in found.values():
+        if core.pivot in targets:
+            targets |= found.get(core.pivot, set())
+    return {source: sorted(found[source] - {source}) for source in sorted(found)}
+
+
+def knows_formality(core: ServiceCore, target: str) -> bool:
+    """Whether models that translate to the language, or to a region of it, know how to address a reader."""
+    language = primary_language(target)
+    models = (model for model in core.models if language in map(primary_language, model.manifest.targets))
+    return any(model.knows(FORMAL) for model in models)
+
+
+def all_languages(models: Iterable[ServedModel]) -> list[str]:
+    """The languages that models translate from or to, in order."""
+    return sorted(
+        {language for model in models for language in (*model.manifest.sources, *model.manifest.targets)}
+    )
+
 
 _TEXT_FIELD = re.compile(r"texts\[(\d+)\]")
 
@@ -35,12 +73,7 @@ class Answer:
 
 
 async def translate_texts(
-    core: ServiceCore,
-    call: Call,
-    texts: Sequence[str],
-    template: pb.TranslateRequest,
-    *,
-    field: str,
+    core: ServiceCore, call: Call, texts: Sequence[str], template: pb.TranslateRequest, *, field: str
 ) -> list[Answer]:
     """The texts' translations, one to one, with all that the template asks for but its texts.
 
@@ -92,29 +125,22 @@ async def _languages(
         for rank, (text, guess) in enumerate(zip(texts, detected, strict=True))
         if not guess.language and holds_letter(text)
     ]
-    if violations:
-        raise InvalidRequestError(violations)
+    raise_if_any(violations)
     return [(guess.language, guess.confidence) for guess in detected]
 
 
 def _violation(field: str, detected: pb.DetectedLanguage, core: ServiceCore) -> Violation:
     served = all_languages(core.models)
     looks = next((candidate.language for candidate in detected.candidates if not candidate.served), "another")
-    return Violation(
-        field=field,
-        description=f"is in none of the languages that are served ({list_names(served)}); it looks like "
-        f"{looks}. Name its source language if it is one of ours",
-    )
+    advice = f"it looks like {looks}. Name its source language if it is one of ours"
+    return Violation(field, f"is in none of the languages that are served ({list_names(served)}); {advice}")
 
 
 def _renamed(error: InvalidRequestError, field: str, ranks: Sequence[int]) -> InvalidRequestError:
     """The error with the texts as the caller calls them."""
-    return InvalidRequestError(
-        [
-            Violation(
-                field=_TEXT_FIELD.sub(lambda found: f"{field}[{ranks[int(found[1])]}]", violation.field),
-                description=violation.description,
-            )
-            for violation in error.violations
-        ]
-    )
+
+    def renamed(found: re.Match[str]) -> str:
+        return f"{field}[{ranks[int(found[1])]}]"
+
+    violations = [Violation(_TEXT_FIELD.sub(renamed, name), words) for name, words in error.violations]
+    return InvalidRequestError(violations)

@@ -1,27 +1,33 @@
-"""The files that a job writes, and the containers of what is in them: none, gzip, or the zip of a document.
+"""The files of a job: the one that it reads, those that it writes, and the containers of what is in them.
 
-Nothing stands under its final name before all of it does.
+What is read must stay what it was for as long as that takes. Nothing that is written stands under its final
+name before all of it does.
 """
 
 import gzip
+import hashlib
 import os
 import shutil
 import sys
+import zlib
+from collections.abc import Iterator
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, cast
 
-from dragoman.jobs.errors import JobError
 from dragoman.jobs.journal import Checkpoint, naming, open_own, sync_folder
-from dragoman_files.format import Container
+from dragoman.jobs.units import JobError
+from dragoman.portions import AUTO
+from dragoman.settings import Settings
+from dragoman_files.content import HEAD_BYTES
+from dragoman_files.format import Container, Format, Input, Unit
+from dragoman_files.opening import is_compressed
 
 
 class Plain:
     """No container."""
 
     def pack(self, partial: BinaryIO, target: BinaryIO) -> None:
-        """Copies it."""
         shutil.copyfileobj(partial, target)
 
     def unpacked_size(self, path: Path) -> int | None:
@@ -95,9 +101,7 @@ class Output:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         # Where the disk is full, closing fails as writing did, which is reported already.
         with suppress(OSError) if error is not None else nullcontext():
             self.close()
@@ -109,10 +113,8 @@ class Output:
 
     def cut(self, checkpoint: Checkpoint) -> None:
         """Drops what was written after a checkpoint. Raises JobError where less than that is there."""
-        for file, size in (
-            (self._partial, checkpoint.output_bytes),
-            (self._errors, checkpoint.errors_bytes),
-        ):
+        sizes = checkpoint.output_bytes, checkpoint.errors_bytes
+        for file, size in zip((self._partial, self._errors), sizes, strict=True):
             if os.fstat(file.fileno()).st_size < size:
                 raise _lost(file.name)
             file.truncate(size)
@@ -159,11 +161,7 @@ class Output:
 
     def _pack(self, container: Container) -> None:
         packed = sibling(self._path, ".compressed")
-        with (
-            naming(packed),
-            self._partial_path.open("rb") as partial,
-            open_own(packed, "wb") as file,
-        ):
+        with naming(packed), self._partial_path.open("rb") as partial, open_own(packed, "wb") as file:
             container.pack(partial, file)
             file.flush()
             os.fsync(file.fileno())
@@ -191,3 +189,98 @@ def _is_named(file: BinaryIO, path: Path) -> bool:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:
         return False
+
+
+_BROKEN_COMPRESSION = (gzip.BadGzipFile, EOFError, zlib.error)
+
+
+class Source:
+    """An input file, open from the first look at it to the last line.
+
+    A file that takes its name meanwhile is none of its concern.
+    """
+
+    def __init__(self, path: Path, format_: Format, settings: Settings) -> None:
+        """Raises OSError."""
+        self._settings = settings
+        self._path = path
+        self._format = format_
+        self._file = path.open("rb")
+        self._stamp = self._read_stamp()
+        self.fingerprint = hashlib.file_digest(self._file, "sha256").hexdigest()
+        """Tells the input from any other: the sha256 of all of it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def head(self) -> bytes:
+        """The first bytes, decompressed as far as they can be: `units` reports broken compression."""
+        stream, head = self._stream(), b""
+        with suppress(*_BROKEN_COMPRESSION):
+            while len(head) < HEAD_BYTES and (line := stream.readline(HEAD_BYTES - len(head))):
+                head += line
+        return head
+
+    def units(self) -> Iterator[Unit]:
+        """The units of the input, decompressed where it is `.gz`.
+
+        Raises JobError at once for what is no file of its format; OSError, or JobError for broken
+        compression, when it is met.
+        """
+        if is_compressed(self._path) and not os.fstat(self._file.fileno()).st_size:
+            raise JobError(f"{self._path} has no byte: it is no gzip file")
+        source = Input(
+            name=str(self._path),
+            stream=self._stream(),
+            position=self._file.tell,
+            source_language=None if self._settings.source == AUTO else self._settings.source,
+            target_language=self._settings.target,
+        )
+        try:
+            units = iter(self._format.units(source))
+        except _BROKEN_COMPRESSION as error:
+            raise self._damaged(error, 0) from error
+        return self._read(units)
+
+    def _read(self, units: Iterator[Unit]) -> Iterator[Unit]:
+        number = 0
+        try:
+            for unit in units:
+                number = unit.number
+                yield unit
+        except _BROKEN_COMPRESSION as error:
+            raise self._damaged(error, number) from error
+
+    def _damaged(self, error: Exception, number: int) -> JobError:
+        self.check()
+        if isinstance(error, gzip.BadGzipFile) and not number:
+            return JobError(f"{self._path} is not compressed by gzip ({error}); name it without .gz")
+        damage = f"damaged after {self._format.noun.removesuffix('s')} {number}: {error}"
+        return JobError(f"{self._path} is {damage}; begin with a whole one by --restart")
+
+    def container(self, output: Path) -> Container:
+        if self._format.package is not None:
+            return self._format.package(self._file)
+        return Gzip() if is_compressed(output) else Plain()
+
+    def _stream(self) -> BinaryIO:
+        self._file.seek(0)
+        return cast(BinaryIO, gzip.GzipFile(fileobj=self._file)) if is_compressed(self._path) else self._file
+
+    def check(self) -> None:
+        """Raises JobError where somebody has written to it since it was opened.
+
+        What was read before a check that passes is of one file.
+        """
+        if self._read_stamp() != self._stamp:
+            raise JobError(
+                f"{self._path} was changed while the job read it. What is done of it as it was is kept: give "
+                "it back its former content and call again to go on, or begin anew with --restart"
+            )
+
+    def _read_stamp(self) -> tuple[int, int]:
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns
