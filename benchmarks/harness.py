@@ -107,7 +107,7 @@ def several(
 
 BUNDLE = click.option(
     "--bundle",
-    default=Path("models/de-en/2"),
+    default=Path("models/de-en/3"),
     show_default=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Bundle to measure, NAME/VERSION in a folder of models.",

@@ -22,7 +22,7 @@ def copy(old: Path, new: Path, force: bool) -> None:
 
     \b
     Examples:
-      dragoman models copy models/de-en/2 models/de-en/3
+      dragoman models copy models/de-en/3 models/de-en/4
       dragoman models copy downloads/model models/de-en-legal/1
       dragoman models copy models/renamed/1 models/renamed/1 --force
     """

@@ -73,7 +73,7 @@ def adapt(
 
     \b
     Example:
-      dragoman adapt models/de-en/2 our.de our.en --old val.de val.en
+      dragoman adapt models/de-en/3 our.de our.en --old val.de val.en
     """
     from dragoman_bundle.bundle import open_bundle
 

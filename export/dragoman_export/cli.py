@@ -121,9 +121,9 @@ def record_quality(bundle: Path, results: Path, test_set: str) -> None:
 
     \b
     Example:
-      dragoman evaluate --bundle models/de-en/2 --precision int8 \\
+      dragoman evaluate --bundle models/de-en/3 --precision int8 \\
         --source val.de --reference val.en --json > val.json
-      dragoman record-quality models/de-en/2 val.json --test-set tatoeba-de-en/val
+      dragoman record-quality models/de-en/3 val.json --test-set tatoeba-de-en/val
     """
     from dragoman_export.card.model_card import record_results
 

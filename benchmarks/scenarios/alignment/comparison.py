@@ -44,7 +44,7 @@ def command(
 
     \b
       python -m benchmarks alignment --sets fr-en --models hmm,ibm4 --peers eflomal
-      python -m benchmarks alignment --sets "" --bundle models/de-en/2
+      python -m benchmarks alignment --sets "" --bundle models/de-en/3
     """
     rows: list[Row] = []
     left_out: dict[str, str] = {}

@@ -30,7 +30,7 @@ NUM_TIMED = 100
         "--bundle",
         "bundles",
         multiple=True,
-        default=("models/de-en/2",),
+        default=("models/de-en/3",),
         show_default=True,
         type=click.Path(exists=True, file_okay=False),
         help="Bundle to measure. Repeatable; all are of one pair of languages.",

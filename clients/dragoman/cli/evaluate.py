@@ -39,7 +39,7 @@ Results = dict[str, str | float | None]
 @click.command()
 @click.option("--server", metavar="HOST:PORT", help="Measure a server; needs --from and --to.")
 @click.option(
-    "--bundle", metavar="FOLDER", help="Measure a bundle, such as models/de-en/2, without a server."
+    "--bundle", metavar="FOLDER", help="Measure a bundle, such as models/de-en/3, without a server."
 )
 @click.option(
     "--checkpoint",
@@ -141,8 +141,8 @@ def evaluate(
     Give one of --server, --bundle and --checkpoint. Without --source, the perplexity of a language model.
 
     \b
-      dragoman evaluate --bundle models/de-en/2 --source val.de --reference val.en
-      dragoman evaluate --bundle models/de-en/2 --source val.de --reference val.en --calibrate
+      dragoman evaluate --bundle models/de-en/3 --source val.de --reference val.en
+      dragoman evaluate --bundle models/de-en/3 --source val.de --reference val.en --calibrate
       dragoman evaluate --checkpoint runs/tatoeba-de-en/best.safetensors --source val.de --reference val.en
       dragoman evaluate --server localhost:50051 --from de --to en --source val.de --reference val.en --json
     """
