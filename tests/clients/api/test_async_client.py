@@ -69,6 +69,7 @@ async def test_cancelled_task_cancels_its_call_and_a_closed_client_all_of_them(c
 
     async def begin():
         server.servicer.requests.clear()
+        server.servicer.call_ended.clear()
         task = asyncio.create_task(client.translate(["ja"], **DE_EN))
         while not server.servicer.requests:
             await asyncio.sleep(0.01)

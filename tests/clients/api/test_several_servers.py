@@ -168,15 +168,11 @@ def test_each_of_a_list_is_a_server_of_its_own_however_it_is_written() -> None:
 
 
 def test_addresses_of_both_kinds_are_one_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {"a:1": [("10.0.0.1", 2)], "b:2": [("fd00::1", 10), ("10.0.0.2", 2)]}
-
-    def look_up(name: str) -> list[route.Server]:
-        port = name[-1]
-        return [
-            route.Server(target=route._target(family, host, port), name=name) for host, family in found[name]
-        ]
-
-    monkeypatch.setattr(route, "look_up", look_up)
+    found = {"a": [(2, "10.0.0.1")], "b": [(10, "fd00::1"), (2, "10.0.0.2")]}
+    addresses = {
+        host: [(family, 1, 6, "", (address, 0)) for family, address in each] for host, each in found.items()
+    }
+    monkeypatch.setattr(route.socket, "getaddrinfo", lambda host, _port, **_: addresses[host])
     assert read_route("a:1,b:2", None).target == "ipv6:[::ffff:10.0.0.1]:1,[fd00::1]:2,[::ffff:10.0.0.2]:2"
     assert read_route("a:1,a:1", None).target == "ipv4:10.0.0.1:1"
 

@@ -30,7 +30,8 @@ GOOD_MORNING = hypothesis(
 
 
 def draw(source, drawn, **options):
-    picture = alignment_picture(source, drawn, **{"width": 80, "ascii_only": False} | options)
+    shown = {"width": 80, "ascii_only": False} | options
+    picture = alignment_picture(source, drawn.text, drawn.alignments, **shown)
     return [line.rstrip() for line in picture.plain.splitlines()]
 
 

@@ -73,7 +73,7 @@ def test_an_output_removed_before_it_has_its_name_is_missed(client, tmp_path, mo
     if overwrite:
         output.write_bytes(gzip.compress(b"another\n") if name.endswith(".gz") else b"another\n")
     with monkeypatch.context() as patched:
-        patched.setattr("dragoman.jobs.output.Output.publish", fail)
+        patched.setattr("dragoman.jobs.files.Output.publish", fail)
         with pytest.raises(OSError, match="No space left on device"):
             run(client, source, output, overwrite=overwrite)
     (tmp_path / f"{name}.partial").unlink()

@@ -19,6 +19,7 @@ SHARE_FOUND = 0.7
 SHARE_IN_CAPITALS = 0.02
 SHARE_IN_LOWER_CASE = 0.03
 SHARE_WITHOUT_STOP = 0.06
+CITY_TIMES = 4
 NUM_INVENTED = 2_500
 """Prices, dates and times of day of each kind."""
 
@@ -107,7 +108,7 @@ def renumber(pair: Pair) -> Pair:
 
 
 def invent(names: Sequence[str] = ()) -> Iterator[Pair]:
-    """Prices, dates, times of day, introductions and letters, in English and German."""
+    """Prices, dates, times of day, introductions, letters and cities, in English and German."""
     generator = random.Random(1)
     frames = words()["frames"]
     for _ in range(NUM_INVENTED):
@@ -118,6 +119,9 @@ def invent(names: Sequence[str] = ()) -> Iterator[Pair]:
     for name in f"{words()['men']} {words()['women']}".split():
         for english, german in frames["introductions"]:
             yield english.format(name=name), german.format(name=name)
+    for german_city, english_city in words()["cities"]:
+        for english, german in frames["city"] * CITY_TIMES:
+            yield english.format(english=english_city), german.format(german=german_city)
     for name in names:
         english, german = generator.choice(frames["introductions"] + frames["names"])
         yield english.format(name=name), german.format(name=name)
