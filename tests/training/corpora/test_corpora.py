@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dragoman_training.corpora.cli import corpora
+from dragoman_training.corpora.contexts import forms
+from dragoman_training.corpora.dictionary import Entry
 
 Pair = tuple[str, str]
 EVERYDAY = [
@@ -237,6 +239,25 @@ def test_words_of_the_dictionary_stand_in_sentences_and_in_the_plural(out: Path)
     }
     assert expected.intersection(inserted)
     assert not [pair for pair in pairs if pair[0].startswith("Ich habe einen Stunde")]
+
+
+@pytest.mark.parametrize(
+    ("english", "german", "gender", "plural"),
+    [
+        ("onion", "Zwiebel", "f", ("onions", "Zwiebeln")),
+        ("apartment", "Wohnung", "f", ("apartments", "Wohnungen")),
+        ("berry", "Beere", "f", ("berries", "Beeren")),
+        ("knife", "Messer", "n", None),
+        ("mother", "Mutter", "f", None),
+        ("pet", "Haustier", "n", None),
+        ("policewoman", "Polizistin", "f", None),
+    ],
+)
+def test_a_plural_is_made_where_it_is_regular(
+    english: str, german: str, gender: str, plural: Pair | None
+) -> None:
+    made = forms(Entry(english=english, other=german, kind="n", gender=gender))
+    assert [(form.english, form.german) for form in made if "plural" in form.kind] == [plural] * bool(plural)
 
 
 def test_names_are_those_of_novels(out: Path) -> None:

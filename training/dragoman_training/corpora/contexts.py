@@ -25,6 +25,11 @@ _ADJECTIVE_ENDINGS = ("e", "en", "er", "es", "em", "")
 _WEAK = re.compile(r"(?:e|ent|ant|ist|oge|at|herr|mensch|bär)$")
 """Masculine nouns that end otherwise in the accusative."""
 _ODD_ADJECTIVE = re.compile(r"(?:e[lrn]|e|hoch|rosa|lila|s)$")
+_OTHER_PLURAL = re.compile(
+    r"(?:man|fe?|ouse|foot|tooth|goose|child|person|fish|sheep|sis|us|um|ix|ex|ox|o)$|(?i:mutter|tochter|vater|bruder"
+    r"|schwager|kloster|acker|hammer|mantel)$"
+)
+"""English and German nouns whose plural has, or may have, another form than the regular one."""
 _UNCOUNTED = re.compile(r"(?:ness|ity|ism|ing|ship|hood|s)$")
 _MODAL = re.compile(r"(?:to|can|will|could|would|must|should|may|might|not|n't|'ll|let's|let us|cannot)$")
 
@@ -47,7 +52,8 @@ def forms(entry: Entry) -> Iterator[Form]:
     if entry.kind == "n" and entry.gender and german[0].isupper():
         if not (entry.gender == "m" and _WEAK.search(german.lower())):
             yield Form(english=english, german=german, kind=entry.gender)
-        if (plural := german_plural(german, entry.gender)) and not _UNCOUNTED.search(english):
+        is_regular = not any(map(_OTHER_PLURAL.search, (english, german))) and not _UNCOUNTED.search(english)
+        if is_regular and (plural := german_plural(german, entry.gender)):
             kind = "same plural" if plural == german else "other plural"
             yield Form(english=english_plural(english), german=plural, kind=kind)
     elif entry.kind == "adj" and german.islower() and not _ODD_ADJECTIVE.search(german):
@@ -65,7 +71,7 @@ def german_plural(noun: str, gender: str) -> str | None:
         if noun.endswith("in") and len(noun) > 5:
             return f"{noun}nen"
         return f"{noun}n" if re.search(r"(?:e|el|er)$", noun) else None
-    return noun if re.search(r"(?:er|chen|lein)$", noun) else None
+    return noun if re.search(r"(?:[^ie]er|chen|lein)$", noun) else None
 
 
 def english_plural(noun: str) -> str:
