@@ -394,8 +394,10 @@ async def serve(config: ServerConfig, log: Log | None = None) -> bool:
     starting, stopping = asyncio.create_task(_start(server, config)), asyncio.create_task(stop.wait())
     await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
-        logger.info("stopping before the models are loaded")
         starting.cancel()
+        # It learns of it first: who reads the line may count on no further model being loaded.
+        await asyncio.sleep(0)
+        logger.info("stopping before the models are loaded")
         with contextlib.suppress(asyncio.CancelledError):
             await starting
         return True

@@ -74,14 +74,20 @@ class Table:
         if before and before.kind in _APART:
             part = text[position : position + _MAX_TOUCHING]
             found = self.any_rule.match(part)
+            if found and self._rule_of(found).kind is Kind.EMOJI:
+                # ':)' stands behind a space: in '(%d:)' the bracket is the text's.
+                found = None
             if found and found.end() > _MAX_TOUCHING // 2 and len(part) == _MAX_TOUCHING:
                 # The rule may not have seen all that it looks at.
                 found = None
         offset = position if found else 0
         if found := found or self.any_rule.search(text, position):
-            assert found.lastgroup is not None
-            return offset + found.start(), offset + found.end(), self.rules[int(found.lastgroup[1:])]
+            return offset + found.start(), offset + found.end(), self._rule_of(found)
         return None
+
+    def _rule_of(self, found: re.Match[str]) -> Rule:
+        assert found.lastgroup is not None
+        return self.rules[int(found.lastgroup[1:])]
 
 
 def _read() -> Table:
