@@ -7,6 +7,8 @@ SERVER ?= $(shell command -v nvidia-smi >/dev/null 2>&1 && echo server || echo s
 TOO_OLD = Dragoman needs Python 3.11 or newer; name one that is: make PYTHON=python3.12 $(MAKECMDGOALS)
 # xdist waits for ever for a process that it started in the place of another.
 WORKERS := -n auto --dist loadgroup --max-worker-restart=0
+# What properties are tried with: the same at each run, so that a failure is a change's own; SEED=random for others.
+SEED ?= 0
 PACKAGES := benchmarks dragoman dragoman_bundle dragoman_export dragoman_files dragoman_server dragoman_training
 
 .DEFAULT_GOAL := help
@@ -34,7 +36,7 @@ size:  ## Count lines of Python by room beside their budget; with STRICT=--stric
 # In the order of tests/conftest.py: reordered by their number, the one file of a real model would come last and alone.
 # A test that hangs ends its process with what each thread did, and a process that ended ends the run with an error.
 test: .venv/everything  ## Run the tests, but for those that take minutes each
-	$(BIN)/pytest $(WORKERS) --no-loadscope-reorder -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
+	$(BIN)/pytest $(WORKERS) --no-loadscope-reorder --hypothesis-seed=$(SEED) -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
 test-long: .venv/everything  ## Run these: drills of whole servers, deep models
 	$(BIN)/pytest $(WORKERS) -m long
