@@ -5,6 +5,8 @@ BIN := .venv/bin
 # onnxruntime's GPU build where there is an NVIDIA driver, the small CPU one elsewhere.
 SERVER ?= $(shell command -v nvidia-smi >/dev/null 2>&1 && echo server || echo server-cpu)
 TOO_OLD = Dragoman needs Python 3.11 or newer; name one that is: make PYTHON=python3.12 $(MAKECMDGOALS)
+# Where it is set, each of the hundreds of processes that tests start would compile PyTorch's Python anew.
+export PYTHONDONTWRITEBYTECODE :=
 # xdist waits for ever for a process that it started in the place of another.
 WORKERS := -n auto --dist loadgroup --max-worker-restart=0
 # What properties are tried with: the same at each run, so that a failure is a change's own; SEED=random for others.
