@@ -10,31 +10,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman_export.importers.files import Cursor, FormatError
 
 READABLE_VERSIONS = range(2, 7)
-_TYPES = ("<f4", "i1", "<i2", "<i4", "<f2", "bfloat16")
+_TYPES = ("<f4", "i1", "<i2", "<i4", "<f2", ml_dtypes.bfloat16)
 """By the number that stands for each from version 4 on."""
 _TYPE_OF_SIZE = {4: "<f4", 2: "<i2", 1: "i1"}
 """Before version 4 only the size of an item is told."""
-_BFLOAT16 = "<u2"
-"""Numpy has none: its bits, which are the upper half of a float's."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Variable:
-    """A tensor, or a single number where it has no axes."""
-
-    array: NDArray[Any]
-    """A view of the file; the bits of the numbers where they are bfloat16."""
-    is_bfloat16: bool
-
-
 Floats = NDArray[np.float32]
-
 _INT16_SCALE = 1000.0
 """Of the oldest int16 models, which do not tell it."""
 
@@ -50,7 +37,8 @@ class BinaryModel:
     """Name of the kind of model, such as "TransformerSpec"."""
     revision: int
     """Of the kind of model."""
-    variables: Mapping[str, Variable]
+    variables: Mapping[str, NDArray[Any]]
+    """Tensors, and single numbers without axes: views of the file."""
     aliases: Mapping[str, str]
     """Other names of variables."""
     _read: set[str] = field(default_factory=set, init=False)
@@ -74,8 +62,8 @@ class BinaryModel:
 
     def floats(self, name: str, *shape: int | None) -> Floats:
         """A tensor, quantized or not; None stands for any size of an axis."""
-        variable, own_name = self._find(name)
-        found = variable.array.shape
+        variable = self._find(name)
+        found = variable.shape
         if len(found) != len(shape) or any(
             want not in (None, size) for want, size in zip(shape, found, strict=True)
         ):
@@ -83,7 +71,10 @@ class BinaryModel:
             raise FormatError(
                 f"{self.path}: {name} is {list(found)}, and {expected} is expected of such a model"
             )
-        floats = self._as_floats(name, own_name, variable)
+        if variable.dtype.kind == "i":
+            floats: Floats = np.divide(variable, self._scale(name, variable), dtype=np.float32)
+        else:
+            floats = variable.astype(np.float32, copy=False)
         if not np.isfinite(floats).all():
             raise FormatError(f"{self.path}: {name} holds what is no number")
         return floats
@@ -92,63 +83,45 @@ class BinaryModel:
         """A single number; the default where there is none."""
         if name not in self:
             return default
-        variable, _ = self._find(name)
-        if variable.array.size != 1:
-            raise FormatError(
-                f"{self.path}: {name} is {list(variable.array.shape)}, and one number is expected"
-            )
-        number = float(_plain(variable).reshape(-1)[0])
+        variable = self._find(name)
+        if variable.size != 1:
+            raise FormatError(f"{self.path}: {name} is {list(variable.shape)}, and one number is expected")
+        number = float(variable.item())
         if not math.isfinite(number):
             raise FormatError(f"{self.path}: {name} is {number}")
         return number
 
     def is_flag(self, name: str) -> bool:
         """Whether it is a truth value, which is kept as int8."""
-        return name in self and self._find(name)[0].array.dtype == np.int8
+        return name in self and self._find(name).dtype == np.int8
 
     def text(self, name: str, default: str) -> str:
         """A string, kept as its bytes."""
-        if name not in self:
-            return default
-        return self._find(name)[0].array.tobytes().decode(errors="replace")
+        return self._find(name).tobytes().decode(errors="replace") if name in self else default
 
-    def _find(self, name: str) -> tuple[Variable, str]:
+    def _find(self, name: str) -> NDArray[Any]:
         own_name = self.aliases.get(name, name)
         if own_name not in self.variables:
             raise FormatError(f"{self.path} has no {name}, which such a model has")
         self._read.add(name)
-        return self.variables[own_name], own_name
+        return self.variables[own_name]
 
-    def _as_floats(self, name: str, own_name: str, variable: Variable) -> Floats:
-        if variable.array.dtype.kind != "i":
-            return _plain(variable)
-        scale = self._scale(name, own_name, variable)
-        return np.divide(variable.array, scale, dtype=np.float32)
-
-    def _scale(self, name: str, own_name: str, variable: Variable) -> Floats:
+    def _scale(self, name: str, codes: NDArray[Any]) -> Floats:
         """What the codes are divided by: one for all, or one a row."""
-        scale_name = f"{own_name}_scale"
+        scale_name = f"{self.aliases.get(name, name)}_scale"
         if scale_name not in self.variables:
-            if variable.array.dtype != np.int16:
+            if codes.dtype != np.int16:
                 raise FormatError(f"{self.path} has no {scale_name}, which {name} needs")
             return np.array(_INT16_SCALE, np.float32)
         self._read.update((scale_name, f"{name}_scale"))
-        scale = _plain(self.variables[scale_name])
-        if scale.shape not in ((), (1,), variable.array.shape[:1]):
+        scale = self.variables[scale_name].astype(np.float32, copy=False)
+        if scale.shape not in ((), (1,), codes.shape[:1]):
             raise FormatError(
-                f"{self.path}: {scale_name} is {list(scale.shape)}, and {name} has "
-                f"{variable.array.shape[0]} rows"
+                f"{self.path}: {scale_name} is {list(scale.shape)}, and {name} has {codes.shape[0]} rows"
             )
         if not (np.isfinite(scale).all() and (scale > 0).all()):
             raise FormatError(f"{self.path}: {scale_name} holds what is no scale")
-        return scale.reshape(-1, *[1] * (variable.array.ndim - 1)) if scale.size > 1 else scale.reshape(())
-
-
-def _plain(variable: Variable) -> Floats:
-    """Its numbers as they stand, as floats."""
-    if variable.is_bfloat16:
-        return np.left_shift(variable.array, 16, dtype=np.uint32).view(np.float32)
-    return variable.array.astype(np.float32, copy=False)
+        return scale.reshape(-1, *[1] * (codes.ndim - 1)) if scale.size > 1 else scale.reshape(())
 
 
 def read_binary(path: Path) -> BinaryModel:
@@ -162,7 +135,7 @@ def read_binary(path: Path) -> BinaryModel:
         )
     spec = _text(cursor, "the kind of model")
     revision = cursor.number("I", "the model's revision")
-    variables: dict[str, Variable] = {}
+    variables: dict[str, NDArray[Any]] = {}
     for _ in range(cursor.number("I", "the number of variables")):
         name = _text(cursor, "a variable's name")
         if name in variables:
@@ -183,28 +156,25 @@ def read_binary(path: Path) -> BinaryModel:
     )
 
 
-def _read_variable(cursor: Cursor, version: int, name: str) -> Variable:
+def _read_variable(cursor: Cursor, version: int, name: str) -> NDArray[Any]:
     rank = cursor.number("B", f"the axes of {name}")
     shape = tuple(cursor.number("I", f"the shape of {name}") for _ in range(rank))
     code = cursor.number("B", f"the type of {name}")
     if version >= 4:
-        known, kind = len(_TYPES), _TYPES[code] if code < len(_TYPES) else None
-        if kind is None:
-            raise FormatError(f"{cursor.path}: {name} has numbers of type {code}; known are 0 to {known - 1}")
-        num_bytes = cursor.number("I", f"the size of {name}")
+        if code >= len(_TYPES):
+            known = f"known are 0 to {len(_TYPES) - 1}"
+            raise FormatError(f"{cursor.path}: {name} has numbers of type {code}; {known}")
+        dtype, num_bytes = np.dtype(_TYPES[code]), cursor.number("I", f"the size of {name}")
     else:
-        kind = _TYPE_OF_SIZE.get(code)
-        if kind is None:
+        if code not in _TYPE_OF_SIZE:
             raise FormatError(f"{cursor.path}: {name} has numbers of {code} bytes; known are 1, 2 and 4")
-        num_bytes = cursor.number("I", f"the size of {name}") * code
-    dtype = np.dtype(_BFLOAT16 if kind == "bfloat16" else kind)
+        dtype, num_bytes = np.dtype(_TYPE_OF_SIZE[code]), cursor.number("I", f"the size of {name}") * code
     if math.prod(shape) * dtype.itemsize != num_bytes:
         raise FormatError(
             f"{cursor.path} is damaged: {name} is {list(shape)} numbers of {dtype.itemsize} bytes, and said "
             f"to take {num_bytes} bytes"
         )
-    array = np.frombuffer(cursor.take(num_bytes, f"the numbers of {name}"), dtype).reshape(shape)
-    return Variable(array=array, is_bfloat16=kind == "bfloat16")
+    return np.frombuffer(cursor.take(num_bytes, f"the numbers of {name}"), dtype).reshape(shape)
 
 
 def _text(cursor: Cursor, of: str) -> str:

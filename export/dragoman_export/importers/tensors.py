@@ -16,29 +16,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from dragoman_export.importers.files import FormatError, map_file
 
-_BFLOAT16 = "bfloat16"
-"""Numpy has none: its bits are the upper half of a float's."""
-_SAFETENSORS = {
+_SAFETENSORS: dict[str, DTypeLike] = {
     "F64": "<f8",
     "F32": "<f4",
     "F16": "<f2",
-    "BF16": _BFLOAT16,
+    "BF16": ml_dtypes.bfloat16,
     "I64": "<i8",
     "I32": "<i4",
     "I8": "i1",
     "U8": "u1",
     "BOOL": "?",
 }
-_STORAGES = {
+_STORAGES: dict[str, DTypeLike] = {
     "DoubleStorage": "<f8",
     "FloatStorage": "<f4",
     "HalfStorage": "<f2",
-    "BFloat16Storage": _BFLOAT16,
+    "BFloat16Storage": ml_dtypes.bfloat16,
     "LongStorage": "<i8",
     "IntStorage": "<i4",
     "CharStorage": "i1",
@@ -85,7 +84,7 @@ class _Storage:
     """Numbers in a row, somewhere in the file."""
 
     key: str
-    dtype: str
+    dtype: DTypeLike
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ def _read_stream(mapped: mmap.mmap) -> dict[str, NDArray[Any]]:
     storages = {}
     for key in map(str, _Unpickler(mapped).load()):
         (count,) = struct.unpack("<q", mapped.read(8))
-        size = count * (2 if dtypes[key] == _BFLOAT16 else np.dtype(dtypes[key]).itemsize)
+        size = count * np.dtype(dtypes[key]).itemsize
         storages[key] = _numbers(memoryview(mapped)[mapped.tell() : mapped.tell() + size], dtypes[key])
         mapped.seek(size, io.SEEK_CUR)
     return _resolve(held, lambda storage: storages[storage.key])
@@ -189,15 +188,13 @@ def _resolve(held: Any, find: Callable[[_Storage], NDArray[Any]]) -> dict[str, N
     return {name: arrays[tensor] for name, tensor in tensors.items()}
 
 
-def _known(types: Mapping[str, str], name: Any, of: str) -> str:
+def _known(types: Mapping[str, DTypeLike], name: Any, of: str) -> DTypeLike:
     if name not in types:
         raise FormatError(f"{of} has numbers of type {name}; known are {', '.join(types)}")
     return types[name]
 
 
-def _numbers(raw: memoryview, dtype: str) -> NDArray[Any]:
+def _numbers(raw: memoryview, dtype: DTypeLike) -> NDArray[Any]:
     """Floats as float32, which is a view where they are; others as they are."""
-    if dtype == _BFLOAT16:
-        return np.left_shift(np.frombuffer(raw, "<u2"), 16, dtype=np.uint32).view(np.float32)
     numbers = np.frombuffer(raw, dtype)
-    return numbers.astype(np.float32, copy=False) if numbers.dtype.kind == "f" else numbers
+    return numbers if numbers.dtype.kind in "biu" else numbers.astype(np.float32, copy=False)
