@@ -13,9 +13,10 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from dragoman_export.importers.ctranslate2 import DIFFERENCES, load_folder, read_model
+from dragoman_export.importers.ctranslate2 import read_model
 from dragoman_export.importers.ctranslate2_tokenizers import find_tokenizer
 from dragoman_export.importers.files import FormatError, read_object
 from dragoman_export.importers.subjects import Origin, command_line
@@ -105,7 +106,7 @@ def _is_needed(path: PurePosixPath) -> bool:
     return parts[0] in NEEDED if len(parts) == 1 else len(parts) == 2 and parts[0] == MODEL_FOLDER
 
 
-def _read(folder: Path, name: str, source_language: str | None, target_language: str | None) -> Subject:
+def _read(folder: Path, origin: Origin, given: tuple[str | None, str | None]) -> Subject:
     metadata = read_object(folder / METADATA_FILE)
     if metadata.get("type", "translate") != "translate":
         raise FormatError(f"{folder} is a package of type {metadata['type']!r}, and not of a translation")
@@ -114,9 +115,8 @@ def _read(folder: Path, name: str, source_language: str | None, target_language:
             f"{folder} begins every translation with {metadata['target_prefix']!r} (target_prefix); such "
             "models can't be exported"
         )
-    given = {"from_code": ("source", source_language), "to_code": ("target", target_language)}
     pair = []
-    for key, (side, requested) in given.items():
+    for key, side, requested in zip(("from_code", "to_code"), ("source", "target"), given, strict=True):
         language = requested or metadata.get(key)
         if not isinstance(language, str) or not language:
             raise FormatError(
@@ -129,14 +129,11 @@ def _read(folder: Path, name: str, source_language: str | None, target_language:
         raise FormatError(f"{folder} has no sentencepiece.model, which a package of Argos has")
     return read_model(
         folder / MODEL_FOLDER,
-        Origin(
-            name=name,
+        replace(
+            origin,
             kind="A package of Argos Translate",
             version=version if isinstance(version, str) else "",
-            options=command_line(source_language=source_language, target_language=target_language),
             licence=_licence(folder),
-            program="CTranslate2",
-            differences=DIFFERENCES,
         ),
         (pair[0], pair[1]),
         (tokenizer, tokenizer),
@@ -157,6 +154,11 @@ def _licence(folder: Path) -> str:
 
 
 MAX_UNPACKED_BYTES = 4_000_000_000
+DIFFERENCES = """\
+- There a hypothesis' log-probability is divided by length^a, its end counted; here by ((5 + length) / 6)^a
+  (Wu et al. 2016, equation 14), with the same length penalty a.
+- There a model stored in int8 or int16 also rounds what is multiplied with its weights. Here the weights are
+  what is stored, and each precision of the bundle rounds as that precision does."""
 
 
 def load_ctranslate2(
@@ -174,27 +176,36 @@ def load_ctranslate2(
     those of its metadata.json. Of an archive at most `max_bytes` are unpacked. Argos Translate copies an
     unknown token's source word into the translation; here no unknown token is produced. Raises FormatError
     where it is no Transformer in CTranslate2's format, is not whole, or holds what ours has no place for.
+    The model finds the tokens that CTranslate2 finds, with the same log-probabilities, but for `DIFFERENCES`.
     """
-    if not (path.is_file() or (path / METADATA_FILE).is_file()):
-        return load_folder(
-            path,
+    given = source_language, target_language
+    origin = Origin(
+        name=path.name if path.is_file() else path.resolve().name,
+        kind="A Transformer in CTranslate2's format",
+        options=command_line(
             source_language=source_language,
             target_language=target_language,
             source_tokenizer=source_tokenizer,
             target_tokenizer=target_tokenizer,
-        )
+        ),
+        program="CTranslate2",
+        differences=DIFFERENCES,
+    )
+    if not (path.is_file() or (path / METADATA_FILE).is_file()):
+        source = source_tokenizer or find_tokenizer(path, "source")
+        target = target_tokenizer or source_tokenizer or find_tokenizer(path, "target")
+        return read_model(path, origin, given, (source, target))
     if source_tokenizer or target_tokenizer:
         raise FormatError(f"{path} is a package of Argos, which has its tokenizer; give none")
-    given = source_language, target_language
     if path.is_dir():
-        return _read(path, path.resolve().name, *given)
+        return _read(path, origin, given)
     with tempfile.TemporaryDirectory(prefix="dragoman-argos-") as temporary:
         unpack(path, Path(temporary), is_wanted=_is_needed, max_bytes=max_bytes)
         found = sorted(Path(temporary).rglob(METADATA_FILE))
         if len(found) != 1:
             raise FormatError(f"{path} has {len(found)} files {METADATA_FILE}; a package of Argos has one")
         try:
-            return _read(found[0].parent, path.name, *given)
+            return _read(found[0].parent, origin, given)
         except FormatError as error:
             # Where it was unpacked to is nothing that the user knows.
             raise FormatError(str(error).replace(f"{found[0].parent}", str(path))) from error

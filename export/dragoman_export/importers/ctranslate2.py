@@ -7,7 +7,6 @@ from dragoman_bundle.manifest import MULTIPLE_LANGUAGES
 from dragoman_export.importers.ctranslate2_tokenizers import (
     Settings,
     Vocabulary,
-    find_tokenizer,
     make_tokenizer,
     read_settings,
     read_vocabularies,
@@ -20,7 +19,6 @@ from dragoman_export.importers.subjects import (
     BEAM_SIZE,
     MAX_TOKENS,
     Origin,
-    command_line,
     foreign_subject,
     languages_of_pair,
 )
@@ -29,48 +27,6 @@ from dragoman_export.model import Subject
 from dragoman_export.reference.imported import POSITIONS, SOURCE, TARGET
 
 MODEL_FILE = "model.bin"
-DIFFERENCES = """\
-- There a hypothesis' log-probability is divided by length^a, its end counted; here by ((5 + length) / 6)^a
-  (Wu et al. 2016, equation 14), with the same length penalty a.
-- There a model stored in int8 or int16 also rounds what is multiplied with its weights. Here the weights are
-  what is stored, and each precision of the bundle rounds as that precision does."""
-
-
-def load_folder(
-    folder: Path,
-    *,
-    source_language: str | None,
-    target_language: str | None,
-    source_tokenizer: Path | None = None,
-    target_tokenizer: Path | None = None,
-) -> Subject:
-    """The model in a folder.
-
-    Raises FormatError where it is none, is not whole, or holds what our Transformer has no place for.
-    Tokenizers that are not given are looked for in the folder. It finds the tokens that CTranslate2 finds,
-    with the same log-probabilities, but for `DIFFERENCES`.
-    """
-    options = command_line(
-        source_language=source_language,
-        target_language=target_language,
-        source_tokenizer=source_tokenizer,
-        target_tokenizer=target_tokenizer,
-    )
-    return read_model(
-        folder,
-        Origin(
-            name=folder.resolve().name,
-            kind="A Transformer in CTranslate2's format",
-            options=options,
-            program="CTranslate2",
-            differences=DIFFERENCES,
-        ),
-        (source_language, target_language),
-        (
-            source_tokenizer or find_tokenizer(folder, "source"),
-            target_tokenizer or source_tokenizer or find_tokenizer(folder, "target"),
-        ),
-    )
 
 
 def read_model(
