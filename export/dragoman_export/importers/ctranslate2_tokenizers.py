@@ -66,10 +66,9 @@ def read_settings(folder: Path, model: BinaryModel) -> Settings:
     epsilon = table.get("layer_norm_epsilon")
     if not (epsilon is None or (isinstance(epsilon, float) and 0 < epsilon < 1)):
         raise FormatError(f"{folder / CONFIG_FILE}: layer_norm_epsilon is {epsilon!r}")
-    eos = _token(folder, table, "eos_token", "</s>")
     return Settings(
         unk=_token(folder, table, "unk_token", "<unk>"),
-        eos=eos,
+        eos=_token(folder, table, "eos_token", "</s>"),
         decoder_start=_token(folder, table, "decoder_start_token", "<s>"),
         source_end=bool(table.get("add_source_eos", False)),
         norm_epsilon=1e-5 if epsilon is None else epsilon,
@@ -193,16 +192,13 @@ def make_tokenizer(
             raise FormatError(f"{path} can't be read: {error.strerror}") from error
     else:
         model = _letters_model(vocabulary, side)
+    numbered = json.dumps(ids, ensure_ascii=False).encode()
     try:
-        tokenizer = VocabularyTokenizer(
-            model, json.dumps(ids, ensure_ascii=False).encode(), size=size, ids=special
-        )
-        if path is not None:
-            _check_is_its_own(Tokenizer(model), ids, path, vocabulary.path)
-    except FormatError:
-        raise
+        tokenizer = VocabularyTokenizer(model, numbered, size=size, ids=special)
     except ValueError as error:
         raise FormatError(f"{path or vocabulary.path}: {error}") from error
+    if path is not None:
+        _check_is_its_own(Tokenizer(model), ids, path, vocabulary.path)
     return tokenizer
 
 

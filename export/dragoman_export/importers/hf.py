@@ -28,26 +28,22 @@ from dragoman_export.importers.subjects import BEAM_SIZE, Origin, command_line, 
 from dragoman_export.importers.tensors import read_tensors
 from dragoman_export.importers.weights import searchable
 from dragoman_export.model import Subject
-from dragoman_export.reference.imported import SOURCE, TARGET, Floats
+from dragoman_export.reference.imported import SOURCE, TARGET
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _KINDS = {"marian": "A MarianMT", "m2m_100": "A multilingual"}
+_OFF_AT_0 = (
+    *("diversity_penalty", "encoder_no_repeat_ngram_size", "min_new_tokens", "no_repeat_ngram_size"),
+    "penalty_alpha",
+)
+_OFF_AT_1 = ("encoder_repetition_penalty", "guidance_scale", "num_beam_groups", "repetition_penalty")
 _NEUTRAL: dict[str, tuple[Any, ...]] = {
-    "begin_suppress_tokens": ([],),
-    "diversity_penalty": (0,),
+    **dict.fromkeys(_OFF_AT_0, (0,)),
+    **dict.fromkeys(_OFF_AT_1, (1,)),
+    **dict.fromkeys(("begin_suppress_tokens", "force_words_ids", "forced_decoder_ids"), ([],)),
     "do_sample": (False,),
-    "encoder_no_repeat_ngram_size": (0,),
-    "encoder_repetition_penalty": (1,),
     "exponential_decay_length_penalty": (),
-    "force_words_ids": ([],),
-    "forced_decoder_ids": ([],),
-    "guidance_scale": (1,),
     "min_length": (0, 1),
-    "min_new_tokens": (0,),
-    "no_repeat_ngram_size": (0,),
-    "num_beam_groups": (1,),
-    "penalty_alpha": (0,),
-    "repetition_penalty": (1,),
     "sequence_bias": ({},),
 }
 """What of generation_config.json makes `generate()` search otherwise, and values beside None that do not."""
@@ -104,16 +100,21 @@ def load_checkpoint(
             target_language or _find_language(name, tokenizer_config, metadata, "target"),
         )
     never_produced = _never_produced(name, config, generation)
-    imported = searchable(read_transformer(name, config, _read_weights(folder), never_produced))
+    paths = [folder / file for file in WEIGHTS if (folder / file).is_file()]
+    if not paths:
+        raise FormatError(f"{folder} has neither {' nor '.join(WEIGHTS)}, of which a checkpoint has one")
+    imported = searchable(read_transformer(name, config, read_tensors(paths[0]), never_produced))
     is_one = source is target
     source = source.lengthened(len(imported.weights[SOURCE]))
     target = source if is_one else target.lengthened(len(imported.weights[TARGET]))
+    card = _read(folder, "README.md", default=b"").decode(errors="replace")
+    licence = re.search(r"^license:\s*(\S.*)$", card, re.MULTILINE)
     origin = Origin(
         name=folder.resolve().name,
         kind=f"{_KINDS[config.type]} model of Hugging Face",
         options=options,
         data="see its own card",
-        licence=_find_licence(_read(folder, "README.md", default=b"").decode(errors="replace")),
+        licence=licence[1].strip() if licence else "",
         program="`generate()` of Hugging Face",
         differences=_differences(config, generation),
     )
@@ -134,14 +135,6 @@ def load_checkpoint(
         max_source_tokens=positions,
         max_output_tokens=min(positions, max_tokens),
     )
-
-
-def _read_weights(folder: Path) -> Mapping[str, Floats]:
-    """The tensors of the checkpoint. Raises FormatError where they are not whole."""
-    paths = [folder / file for file in WEIGHTS if (folder / file).is_file()]
-    if not paths:
-        raise FormatError(f"{folder} has neither {' nor '.join(WEIGHTS)}, of which a checkpoint has one")
-    return read_tensors(paths[0])
 
 
 def _differences(config: Configuration, generation: Mapping[str, Any]) -> str:
@@ -190,12 +183,7 @@ def _tokenizers(
             if side == "source" or not is_separate:
                 vocabulary = with_added_tokens(name, vocabulary, added)
             pieces = json.loads(vocabulary)
-            ids = SpecialIds(
-                pad=config.pad,
-                unk=pieces["<unk>"],
-                bos=config.architecture.bos,
-                eos=config.eos,
-            )
+            ids = SpecialIds(pad=config.pad, unk=pieces["<unk>"], bos=config.architecture.bos, eos=config.eos)
             tokenizer = VocabularyTokenizer(
                 _read(folder, f"{side}.spm"), vocabulary, size=size, ids=ids, language_token=token
             )
@@ -292,9 +280,3 @@ def _find_language(
         f"{name}: neither tokenizer_config.json nor {METADATA_FILE} names one {side} language; give it with "
         f"--{side}-language"
     )
-
-
-def _find_licence(card: str) -> str:
-    """What the model card's head says of its licence."""
-    found = re.search(r"^license:\s*(\S.*)$", card, re.MULTILINE)
-    return found[1].strip() if found else ""

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.marian_items import read_items
 from dragoman_export.importers.marian_model import read_model
-from dragoman_export.importers.marian_settings import read_settings
+from dragoman_export.importers.marian_settings import read_options, read_settings
 from dragoman_export.importers.marian_vocabularies import read_vocabulary
 from dragoman_export.importers.subjects import (
     BEAM_SIZE,
@@ -63,7 +61,8 @@ def find_files(path: Path, source: Path | None, target: Path | None) -> Files:
     `source` and `target` are vocabularies, or what cuts text for those found, that the user names.
     """
     folder = path if path.is_dir() else path.parent
-    decoder = _read_decoder(folder / DECODER)
+    is_told = (folder / DECODER).is_file()
+    decoder = read_options((folder / DECODER).read_bytes(), str(folder / DECODER)) if is_told else {}
     model = path if path.is_file() else _find_model(folder, decoder)
     vocabularies = _find_vocabularies(folder, model, decoder, source, target)
     beside = [folder / f"{side}.spm" for side in ("source", "target")]
@@ -126,18 +125,6 @@ def _one(folder: Path, pattern: str, pair: Sequence[str] | re.Match[str] | None)
     if len(found) > 1 and pair is not None:
         found = [each for each in found if pair[0] in each.name]
     return found[0] if len(found) == 1 else None
-
-
-def _read_decoder(path: Path) -> Mapping[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        decoder = yaml.safe_load(path.read_bytes())
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise FormatError(f"{path} is no YAML: {error}") from error
-    if not isinstance(decoder, dict):
-        raise FormatError(f"{path} is no YAML of options")
-    return decoder
 
 
 GREEDY = 1

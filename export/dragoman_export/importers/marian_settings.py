@@ -34,28 +34,20 @@ _LABELS = (
     *("transformer-aan-depth", "transformer-aan-nogate", "transformer-dim-aan"),
 )
 """Options that change nothing of a model that is read here."""
+_FLAGS = (
+    *("right-left", "ulr", "transformer-alibi-shift", "transformer-alibi-trainable", "transformer-no-affine"),
+    *("transformer-disable-position-embeddings", "transformer-no-bias", "transformer-no-projection"),
+    *("transformer-pool", "transformer-rnn-projection", "transformer-train-position-embeddings"),
+    "transformer-train-positions",
+)
 _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
-    "factors-dim-emb": (0,),
-    "input-types": ([], None),
-    "lemma-dim-emb": (0,),
-    "right-left": (False,),
-    "ulr": (False,),
+    **dict.fromkeys(_FLAGS, (False,)),
+    **dict.fromkeys(("input-types", "output-approx-knn", "transformer-tied-layers"), ([], None)),
+    **dict.fromkeys(("factors-dim-emb", "lemma-dim-emb"), (0,)),
     "original-type": (),
-    "output-approx-knn": ([], None),
-    "transformer-alibi-shift": (False,),
-    "transformer-alibi-trainable": (False,),
     "transformer-attention-mask": ("default",),
-    "transformer-disable-position-embeddings": (False,),
     "transformer-ffn-depth": (2,),
     "transformer-decoder-ffn-depth": (0, 2),
-    "transformer-no-affine": (False,),
-    "transformer-no-bias": (False,),
-    "transformer-no-projection": (False,),
-    "transformer-pool": (False,),
-    "transformer-rnn-projection": (False,),
-    "transformer-tied-layers": ([], None),
-    "transformer-train-position-embeddings": (False,),
-    "transformer-train-positions": (False,),
 }
 """Other options, and their values that change nothing; a Transformer's are nothing to an s2s."""
 _OF_S2S = (
@@ -82,15 +74,20 @@ class Settings:
     """Whether each stack of a Transformer ends with a norm, or every product of an s2s is normalised."""
 
 
+def read_options(content: bytes, source: str) -> dict[Any, Any]:
+    """Options in YAML. Raises FormatError, which names their source, where they are none."""
+    try:
+        options = yaml.safe_load(content)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise FormatError(f"{source} is no YAML: {error}") from error
+    if not isinstance(options, dict):
+        raise FormatError(f"{source} is no YAML of options")
+    return options
+
+
 def read_settings(path: Path, configuration: bytes) -> Settings:
     """The settings of a model. Raises FormatError, naming the option, for what is not known here."""
-    try:
-        options = yaml.safe_load(configuration)
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise FormatError(f"{path}: its configuration is no YAML: {error}") from error
-    if not isinstance(options, dict):
-        raise FormatError(f"{path}: its configuration is no YAML of options")
-    return _Options(path, options).settings()
+    return _Options(path, read_options(configuration, f"{path}: its configuration")).settings()
 
 
 class _Options:

@@ -72,35 +72,30 @@ def read_vocabulary(path: Path, cutter: Path | None = None) -> Vocabulary:
         )
     model_path = cutter if cutter is not None and is_yaml else path
     try:
-        model = model_path.read_bytes()
+        content, model = path.read_bytes(), model_path.read_bytes()
         tokenizer = Tokenizer(model)
-        ids = (
-            _read_yaml(path)
-            if is_yaml
-            else {tokenizer.piece(id_): id_ for id_ in range(tokenizer.vocabulary_size)}
-        )
     except OSError as error:
         raise FormatError(f"{error.filename} can't be read: {error.strerror}") from error
-    except FormatError:
-        raise
     except ValueError as error:
         raise FormatError(f"{model_path}: {error}") from error
+    own_ids = {tokenizer.piece(id_): id_ for id_ in range(tokenizer.vocabulary_size)}
+    ids = _read_yaml(path, content) if is_yaml else own_ids
     for piece in (END, UNKNOWN):
         if piece not in ids:
             raise FormatError(f"{path} has no {piece}, which Marian's vocabularies have")
     return Vocabulary(path=path, model=model, ids=ids)
 
 
-def _read_yaml(path: Path) -> dict[str, int]:
+def _read_yaml(path: Path, content: bytes) -> dict[str, int]:
     """A piece and its number on each line, in YAML or JSON."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        pieces = yaml.load(path.read_bytes(), loader)
+        pieces = yaml.load(content, loader)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise FormatError(f"{path} is no YAML: {error}") from error
     if not isinstance(pieces, dict) or not all(type(id_) is int for id_ in pieces.values()):
         raise FormatError(f"{path} is no YAML with a number for each piece")
     # Numbers, "no" and the like are pieces too.
     if not all(isinstance(piece, str) for piece in pieces):
-        pieces = yaml.load(path.read_bytes(), yaml.BaseLoader)
+        pieces = yaml.load(content, yaml.BaseLoader)
     return {piece: int(id_) for piece, id_ in pieces.items()}
