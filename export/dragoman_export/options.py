@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from dragoman_export.model import Subject
     from dragoman_export.parity.sentences import CheckText
-    from dragoman_export.shortlist.options import ShortlistOptions
     from dragoman_training.data.corpus import Corpus
 
 Command = Callable[..., None]
@@ -48,6 +47,35 @@ def check_folder(context: click.Context, parameter: click.Parameter, value: Path
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShortlistOptions:
+    """How large a lexical shortlist is. Raises ValueError, naming the field, for what makes no sense."""
+
+    max_targets: int = 50
+    """Most target tokens of a source token."""
+    min_probability: float = 1e-4
+    """Least probability of a target token, given its source token."""
+    num_frequent: int = 100
+    """Target tokens that every sentence may use: those most frequent in the corpus."""
+
+    def __post_init__(self) -> None:
+        if self.max_targets < 1:
+            raise ValueError(f"max_targets is {self.max_targets}; it must be at least 1")
+        if self.num_frequent < 0:
+            raise ValueError(f"num_frequent is {self.num_frequent}; it must be 0 or more")
+        if not 0 <= self.min_probability <= 1:
+            raise ValueError(f"min_probability is {self.min_probability}; it must be from 0 to 1")
+
+    def command_line(self, asked: str = "--shortlist") -> str:
+        """The options of `dragoman export` that ask for such a shortlist; `asked` says what it is made of."""
+        sizes = (
+            ("--shortlist-targets", self.max_targets, ShortlistOptions.max_targets),
+            ("--shortlist-probability", self.min_probability, ShortlistOptions.min_probability),
+            ("--shortlist-frequent", self.num_frequent, ShortlistOptions.num_frequent),
+        )
+        return " ".join([asked, *(f"{name} {size}" for name, size, usual in sizes if size != usual)])
+
+
+@dataclass(frozen=True, kw_only=True)
 class ShortlistRequest:
     """The shortlist that a command line asks for: of the training corpus, other text, or a lexicon."""
 
@@ -56,9 +84,7 @@ class ShortlistRequest:
     shortlist_text: tuple[Path, Path] | None
     shortlist_lexicon: Path | None
     shortlist_aligner: Path | None
-    shortlist_targets: int
-    shortlist_frequent: int
-    shortlist_probability: float
+    shortlist_sizes: ShortlistOptions
 
     @property
     def has_files(self) -> bool:
@@ -91,17 +117,6 @@ class ShortlistRequest:
                 "--shortlist-text or --shortlist-lexicon"
             )
 
-    @property
-    def sizes(self) -> "ShortlistOptions":
-        """How large it is."""
-        from dragoman_export.shortlist.options import ShortlistOptions
-
-        return ShortlistOptions(
-            max_targets=self.shortlist_targets,
-            min_probability=self.shortlist_probability,
-            num_frequent=self.shortlist_frequent,
-        )
-
     def command_line(self) -> str:
         """The options that ask for it, for a card: the folders that files were in are nobody else's."""
         text, lexicon, aligner = self.shortlist_text, self.shortlist_lexicon, self.shortlist_aligner
@@ -110,7 +125,7 @@ class ShortlistRequest:
             f"--shortlist-lexicon {lexicon.name}" if lexicon else "",
             f"--shortlist-from {aligner.name}" if aligner else "",
         ]
-        return self.sizes.command_line(" ".join(filter(None, asked)) or "--shortlist")
+        return self.shortlist_sizes.command_line(" ".join(filter(None, asked)) or "--shortlist")
 
     def builder(
         self, subject: "Subject", report: Report, corpus: "Corpus | None" = None, max_tokens: int = 0
@@ -128,7 +143,7 @@ class ShortlistRequest:
         if self.shortlist_lexicon is not None:
             from dragoman_export.shortlist.lexicon import read_lexicon
 
-            shortlist = read_lexicon(self.shortlist_lexicon, *tokenizers, self.sizes, report)
+            shortlist = read_lexicon(self.shortlist_lexicon, *tokenizers, self.shortlist_sizes, report)
             return lambda: shortlist
         # What learns needs an extra that what reads a lexicon does not.
         from dragoman_export.shortlist.builder import MAX_PAIRS, learn_shortlist
@@ -145,7 +160,7 @@ class ShortlistRequest:
             learn_shortlist,
             corpus,
             *tokenizers,
-            self.sizes,
+            self.shortlist_sizes,
             report,
             max_tokens=max_tokens,
             max_pairs=max_pairs,
@@ -258,26 +273,35 @@ shortlist_options = options_of(
             "links in the training corpus or in --shortlist-text.  [default: from the pieces alone, by "
             "IBM model 1]",
         ),
-        click.option(
-            "--shortlist-targets",
-            default=50,
-            show_default=True,
-            type=click.IntRange(min=1),
-            help="Most target pieces that the shortlist has for a source piece.",
-        ),
-        click.option(
-            "--shortlist-frequent",
-            default=100,
-            show_default=True,
-            type=click.IntRange(min=0),
-            help="Most frequent target pieces that every sentence may use.",
-        ),
-        click.option(
-            "--shortlist-probability",
-            default=1e-4,
-            show_default=True,
-            type=click.FloatRange(0, 1),
-            help="Least probability of a target piece, given the source piece.",
+        options_of(
+            ShortlistOptions,
+            "shortlist_sizes",
+            [
+                click.option(
+                    "--shortlist-targets",
+                    "max_targets",
+                    default=ShortlistOptions.max_targets,
+                    show_default=True,
+                    type=click.IntRange(min=1),
+                    help="Most target pieces that the shortlist has for a source piece.",
+                ),
+                click.option(
+                    "--shortlist-frequent",
+                    "num_frequent",
+                    default=ShortlistOptions.num_frequent,
+                    show_default=True,
+                    type=click.IntRange(min=0),
+                    help="Most frequent target pieces that every sentence may use.",
+                ),
+                click.option(
+                    "--shortlist-probability",
+                    "min_probability",
+                    default=ShortlistOptions.min_probability,
+                    show_default=True,
+                    type=click.FloatRange(0, 1),
+                    help="Least probability of a target piece, given the source piece.",
+                ),
+            ],
         ),
     ],
 )

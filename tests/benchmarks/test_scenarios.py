@@ -19,8 +19,8 @@ from benchmarks.scenarios.peers.models import SHAPES, Shape, write_files
 from benchmarks.scenarios.policy.simulation import Simulation
 from benchmarks.scenarios.policy.workload import Length, Workload, read_lengths
 from benchmarks.scenarios.text.lines import NUM_LINES
+from dragoman_export.options import ShortlistOptions
 from dragoman_export.shortlist.lexicon import read_lexicon
-from dragoman_export.shortlist.options import ShortlistOptions
 from dragoman_server.engine.request import Priority
 
 pytestmark = pytest.mark.long

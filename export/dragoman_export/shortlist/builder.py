@@ -9,7 +9,8 @@ import numpy as np
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-from dragoman_export.shortlist.options import ShortlistOptions, make_shortlist
+from dragoman_export.options import ShortlistOptions
+from dragoman_export.shortlist.lexicon import make_shortlist
 from dragoman_training.alignment.aligner import Aligner
 from dragoman_training.alignment.pieces import count_links, learn_table
 from dragoman_training.data.corpus import Corpus, spread

@@ -1,7 +1,8 @@
-"""A shortlist out of a file that others made: Marian's `lex.s2t`, CTranslate2's `vmap`, Firefox's binary one.
+"""A shortlist out of a table of translations, or out of a file that others made.
 
-A line of the first is a target piece, a source piece and the target's probability given the source. A line of
-the second is source pieces, a tab, and target pieces; those behind no source piece are for every sentence.
+Files are Marian's `lex.s2t`, CTranslate2's `vmap` and Firefox's binary one. A line of the first is a target piece, a
+source piece and the target's probability given the source. A line of the second is source pieces, a tab, and
+target pieces; those behind no source piece are for every sentence.
 The third has ids in place of pieces. Little endian: six 64-bit numbers (what says that it is one, a checksum
 of all behind it, how many of the first target tokens every sentence may use, the most of a source token, the
 number of offsets, the number of entries); offsets of 64 bits, one for each source token and the end; entries
@@ -11,15 +12,16 @@ of 32 bits.
 import gzip
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
-from dragoman_export.shortlist.options import ShortlistOptions, make_shortlist, shortlist_of
+from dragoman_export.options import ShortlistOptions
 from dragoman_training.alignment.translation_table import TranslationTable
 
 MAGIC = 0xF11A48D5013417F5
@@ -230,3 +232,50 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise LexiconError(f"{path}, line {number}: no text in UTF-8: {error}") from error
     except (OSError, EOFError, zlib.error) as error:
         raise LexiconError(f"{path} can't be read: {error}") from error
+
+
+def make_shortlist(
+    table: TranslationTable,
+    count: Sequence[int] | np.ndarray,
+    source: Tokenizer,
+    target: Tokenizer,
+    options: ShortlistOptions,
+) -> Shortlist:
+    """The table's likeliest targets; `count` is how often each target token occurs, from the first id on.
+
+    With a vocabulary that both sides share, a source token may also stand as it is: names and numbers do.
+    """
+    pruned = table.prune(max_targets=options.max_targets, min_probability=options.min_probability)
+    frequent = np.argsort(-np.asarray(count), kind="stable")[: options.num_frequent]
+    rows = [
+        pruned.target_P[pruned.first_V[token] : pruned.first_V[token + 1]]
+        for token in range(source.vocabulary_size)
+    ]
+    return shortlist_of(rows, frequent, source, target)
+
+
+def shortlist_of(
+    targets: Sequence[Sequence[int] | np.ndarray],
+    frequent: Sequence[int] | np.ndarray,
+    source: Tokenizer,
+    target: Tokenizer,
+) -> Shortlist:
+    """The targets of each source token, and those that every sentence may use, to which its end belongs."""
+    always = np.union1d(frequent, target.eos_id)
+    # Some models begin a sentence with what ends another.
+    never = np.setdiff1d((target.pad_id, target.bos_id, target.unk_id), target.eos_id)
+    shares = source is target or (
+        isinstance(source, VocabularyTokenizer) and source.has_vocabulary_of(target)
+    )
+    rows = []
+    for token, own_targets in enumerate(targets):
+        itself = [token] if shares and token not in never else []
+        candidates = np.union1d(np.asarray(own_targets, np.int64), np.asarray(itself, np.int64))
+        rows.append(np.setdiff1d(candidates, np.union1d(always, never)))
+    dtype = np.uint16 if target.vocabulary_size <= 1 << 16 else np.uint32
+    return Shortlist(
+        first_V=np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.uint32),
+        target_N=np.concatenate(rows).astype(dtype),
+        always=np.setdiff1d(always, never).astype(dtype),
+        target_vocabulary=target.vocabulary_size,
+    )

@@ -15,9 +15,9 @@ from dragoman_export.get.cli import get
 from dragoman_export.importers.argos import load_ctranslate2
 from dragoman_export.importers.hf import load_checkpoint
 from dragoman_export.model import Subject
+from dragoman_export.options import ShortlistOptions
 from dragoman_export.shortlist.builder import learn_shortlist
 from dragoman_export.shortlist.lexicon import LexiconError, read_lexicon
-from dragoman_export.shortlist.options import ShortlistOptions
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus
 
