@@ -8,7 +8,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import onnx_ir as ir
@@ -28,31 +28,11 @@ from dragoman_export.reference.imported import (
     StoredWeight,
     TransformerArchitecture,
 )
-from dragoman_export.reference.model import Array, Arrays
+from dragoman_export.reference.model import Array, Arrays, ReferenceModel
 from dragoman_export.reference.stepper import reference_of
 
 UNTOLD = {"alignment_head", "barred", "bos", "embedding_scale", "never_produced", "norm_epsilon"}
 """Settings that are no sizes."""
-
-
-class ReferenceModel(Protocol):
-    """A model that is stepped by no graph. Memory and state have the graphs' names without what is before the
-    point."""
-
-    bos: int
-    vocabulary_size: int
-
-    def encode(self, source_ST: Ids, source_length_S: Ids) -> tuple[Arrays, Arrays]:
-        """Memory and first state, one row a sentence."""
-
-    def step(self, token_SK: Ids, memory: Arrays, state: Arrays) -> tuple[Array, Array, Arrays]:
-        """Advances every row, whose state is gathered: logits [R, V], attention [S, K, T], the new state."""
-
-    def token_scores(self, logits_RV: Array) -> Array:
-        """Log-probabilities of the next token."""
-
-    def rounded(self) -> Self:
-        """The same with weights, and rows that are multiplied, rounded as int8 graphs do."""
 
 
 class ExportedModel(ABC):

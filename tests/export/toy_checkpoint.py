@@ -15,9 +15,9 @@ from tests.pieces import BESIDE_PAD, train_pieces
 from dragoman_export import assembly
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.int8.calibration import Steps
-from dragoman_export.model import ReferenceModel
 from dragoman_export.parity.gate import ParityGate
 from dragoman_export.parity.onnx_stepper import OnnxStepper
+from dragoman_export.reference.model import ReferenceModel
 from dragoman_export.trained import TrainedModel
 from dragoman_training.checkpoint import Checkpoint, vocabulary_shape
 from dragoman_training.models import (

@@ -19,27 +19,6 @@ from dragoman_export.parity.gate import Parity
 from dragoman_export.parity.sentences import CheckText
 from dragoman_training.markdown import table
 
-FACTS_HEAD = ("", "")
-QUALITY_HEAD = (
-    "Test set",
-    "Precision",
-    "Shortlist",
-    "Beam",
-    "Length penalty",
-    "Metric",
-    "Score",
-    "Signature",
-)
-PARITY_HEAD = (
-    "Precision",
-    "Tokens",
-    "Lost",
-    "Lost by rounding the reference",
-    "Entropy",
-    "Same next token",
-    "Largest error",
-)
-
 QUALITY_BEGIN = "<!-- quality: written by dragoman record-quality -->"
 QUALITY_END = "<!-- end of quality -->"
 
@@ -69,22 +48,22 @@ def write_card(
         ("Credit", manifest.credit or NOT_STATED),
     ]
     parity_rows = [
-        (
-            precision,
-            str(parity.num_tokens),
-            f"{parity.loss:.1e}",
-            f"{parity.rounded_loss:.1e}",
-            f"{parity.entropy:.2f}",
-            f"{parity.agreement:.1%}",
-            f"{parity.max_error:.1e}",
-        )
+        {
+            "Precision": precision,
+            "Tokens": str(parity.num_tokens),
+            "Lost": f"{parity.loss:.1e}",
+            "Lost by rounding the reference": f"{parity.rounded_loss:.1e}",
+            "Entropy": f"{parity.entropy:.2f}",
+            "Same next token": f"{parity.agreement:.1%}",
+            "Largest error": f"{parity.max_error:.1e}",
+        }
         for precision, parity in parities.items()
     ]
     return f"""# {manifest.name}, version {manifest.version}
 
 {_purpose(manifest, subject)} {description}
 
-{table(FACTS_HEAD, facts, words=len(FACTS_HEAD))}
+{table(("", ""), facts, words=2)}
 
 ## Quality
 
@@ -110,8 +89,13 @@ What is lost is the Kullback-Leibler divergence of what the graphs say of the ne
 reference says, in nats a token; the reference itself loses some by rounding as int8 does; and the entropy is
 how unsure it is of that token. An error is a difference of its log-probability.
 
-{table(PARITY_HEAD, parity_rows, words=len(PARITY_HEAD))}
+{_table(parity_rows)}
 """
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> str:
+    """Rows by the heads of their columns, of which there is one at least."""
+    return table(tuple(rows[0]), [tuple(row.values()) for row in rows], words=len(rows[0]))
 
 
 def replace_quality(card: str, quality: Sequence[Quality]) -> str:
@@ -127,26 +111,20 @@ def replace_quality(card: str, quality: Sequence[Quality]) -> str:
 
 def quality_block(quality: Sequence[Quality]) -> str:
     """The quality table between its markers."""
-    measured = "Not measured yet."
-    if quality:
-        measured = table(
-            QUALITY_HEAD,
-            [
-                (
-                    one.test_set,
-                    one.precision,
-                    NOT_STATED if one.shortlist is None else "with" if one.shortlist else "without",
-                    str(one.beam_size),
-                    NOT_STATED if one.length_penalty is None else f"{one.length_penalty:g}",
-                    one.metric,
-                    f"{one.score:.2f}",
-                    f"`{one.signature}`",
-                )
-                for one in quality
-            ],
-            words=len(QUALITY_HEAD),
-        )
-    return f"{QUALITY_BEGIN}\n{measured}\n{QUALITY_END}"
+    rows = [
+        {
+            "Test set": one.test_set,
+            "Precision": one.precision,
+            "Shortlist": NOT_STATED if one.shortlist is None else "with" if one.shortlist else "without",
+            "Beam": str(one.beam_size),
+            "Length penalty": NOT_STATED if one.length_penalty is None else f"{one.length_penalty:g}",
+            "Metric": one.metric,
+            "Score": f"{one.score:.2f}",
+            "Signature": f"`{one.signature}`",
+        }
+        for one in quality
+    ]
+    return f"{QUALITY_BEGIN}\n{_table(rows) if rows else 'Not measured yet.'}\n{QUALITY_END}"
 
 
 def _purpose(manifest: Manifest, subject: Subject) -> str:

@@ -26,11 +26,12 @@ from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.search import Hypothesis, Ids, beam_search
 
-from dragoman_export.model import KeptTo, ReferenceModel
+from dragoman_export.model import KeptTo
 from dragoman_export.parity.bounds import BOUNDS, ParityError, check_loss
 from dragoman_export.parity.loss import Loss, OwnWords, Words, score_alone
 from dragoman_export.parity.onnx_stepper import OnnxStepper, ShortlistStepper
 from dragoman_export.parity.sentences import BATCH_SHAPES, TEXT_LENGTHS, TEXT_STEPS, RandomSentences
+from dragoman_export.reference.model import ReferenceModel
 from dragoman_export.reference.stepper import ReferenceStepper
 
 TOLERANCE = 1e-4
@@ -115,13 +116,9 @@ class ParityGate:
         )
         self._batches: list[_Batch] = []
         for shape in BATCH_SHAPES:
-            options = replace(
-                decoding,
-                beam_size=shape.beam_size,
-                max_output_tokens=min(decoding.max_output_tokens, shape.max_steps),
-            )
-            sources = random.of_lengths(shape.lengths)
-            self._batches.append(_Batch(options, sources, ()))
+            steps = min(decoding.max_output_tokens, shape.max_steps)
+            options = replace(decoding, beam_size=shape.beam_size, max_output_tokens=steps)
+            self._batches.append(_Batch(options, random.of_lengths(shape.lengths), ()))
         self._listen = partial(
             OwnWords,
             sources=random.of_lengths(TEXT_LENGTHS) if text is None else text,
@@ -139,10 +136,7 @@ class ParityGate:
     def check(self, stepper: OnnxStepper, precision: str) -> Parity:
         """Decodes with the graphs. Raises ParityError where they differ by more than the precision allows."""
         found = self.words.loss_of_graphs(stepper)
-        _check_loss(precision, found, self._rounded, self.words)
-        batches = self._searched(precision)
-        num_identical = self._search(stepper, precision, batches)
-        return self._conclude(found, self._rounded, self.words, batches, num_identical)
+        return self._conclude(stepper, precision, self.words, found, self._rounded)
 
     def check_shortlist(self, stepper: ShortlistStepper, precision: str) -> Parity:
         """Decodes with the graphs of a shortlist. Raises ParityError as `check` does."""
@@ -154,15 +148,9 @@ class ParityGate:
         words = self._listen(kept)
         rounded = words.loss_of_reference(kept.rounded())
         found = words.loss_of_graphs(stepper, candidates)
-        _check_loss(precision, found, rounded, words)
         # With the whole vocabulary as candidates each sentence has a copy of the output layer's weights.
         few = max(1, MAX_CANDIDATE_BYTES // (4 * stepper.output_weights))
-        batches = [
-            _Batch(batch.decoding, batch.sources[:few], batch.expected[:few])
-            for batch in self._searched(precision)
-        ]
-        num_identical = self._search(stepper, precision, batches)
-        return self._conclude(found, rounded, words, batches, num_identical)
+        return self._conclude(stepper, precision, words, found, rounded, few)
 
     def _searched(self, precision: str) -> list[_Batch]:
         """The batches, with what the reference finds where fp32 needs it: its search takes longest."""
@@ -181,13 +169,8 @@ class ParityGate:
             if precision == "fp32":
                 _check_hypotheses(batch, found)
                 targets = [_steps(hypotheses[0], stepper.eos_id) for hypotheses in batch.expected]
-                words = Words(
-                    self._reference,
-                    batch.sources,
-                    targets,
-                    pad_id=stepper.source_pad_id,
-                    eos_id=stepper.eos_id,
-                )
+                ids = {"pad_id": stepper.source_pad_id, "eos_id": stepper.eos_id}
+                words = Words(self._reference, batch.sources, targets, **ids)
                 _check_steps(words, words.loss_of_graphs(stepper))
             else:
                 _check_beams(stepper, batch, found, precision)
@@ -196,13 +179,24 @@ class ParityGate:
             )
         return num_identical if all(batch.expected for batch in batches) else None
 
-    @staticmethod
     def _conclude(
-        found: Loss, rounded: Loss, words: OwnWords, batches: Sequence[_Batch], num_identical: int | None
+        self,
+        stepper: OnnxStepper,
+        precision: str,
+        words: OwnWords,
+        found: Loss,
+        rounded: Loss,
+        few: int | None = None,
     ) -> Parity:
+        """Checks what is lost along the words, and the search of each batch, or of its first `few`."""
+        _check_loss(precision, found, rounded, words)
+        batches = [
+            _Batch(batch.decoding, batch.sources[:few], batch.expected[:few])
+            for batch in self._searched(precision)
+        ]
         return Parity(
             num_sentences=sum(len(batch.sources) for batch in batches),
-            num_identical=num_identical,
+            num_identical=self._search(stepper, precision, batches),
             num_tokens=len(found.divergence_N),
             loss=float(found.divergence_N.mean()),
             rounded_loss=float(rounded.divergence_N.mean()),

@@ -17,8 +17,8 @@ import numpy as np
 from dragoman_bundle.search import Ids, Scores, pad_rows
 from numpy.typing import NDArray
 
-from dragoman_export.model import ReferenceModel
 from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper, ShortlistStepper
+from dragoman_export.reference.model import ReferenceModel
 from dragoman_export.reference.stepper import ReferenceSteps
 
 Floats = NDArray[np.float64]

@@ -5,10 +5,10 @@ Shapes: S sentences, K beam, C candidates, T source positions, P rows of the ste
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import onnxruntime
@@ -44,27 +44,21 @@ class Context:
     state: Arrays
 
 
+@dataclass(eq=False)
 class OnnxStepper:
-    """Steps the graphs of one precision."""
+    """Steps the graphs of one precision, which lie in the folder."""
 
-    step_graph = STEP_GRAPH
+    folder: Path
+    _: KW_ONLY
+    vocabulary_size: int
+    source_pad_id: int
+    bos_id: int
+    eos_id: int
+    step_graph: ClassVar[str] = STEP_GRAPH
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        vocabulary_size: int,
-        source_pad_id: int,
-        bos_id: int,
-        eos_id: int,
-    ) -> None:
-        self._folder = folder
-        self.vocabulary_size = vocabulary_size
-        self.bos_id = bos_id
-        self.eos_id = eos_id
-        self.source_pad_id = source_pad_id
-        self._encoder = open_session(folder / f"{ENCODER_GRAPH}.onnx")
-        self._decoder_step = open_session(folder / f"{self.step_graph}.onnx")
+    def __post_init__(self) -> None:
+        self._encoder = open_session(self.folder / f"{ENCODER_GRAPH}.onnx")
+        self._decoder_step = open_session(self.folder / f"{self.step_graph}.onnx")
 
     @classmethod
     def between(cls, source: Tokenizer, target: Tokenizer, folder: Path) -> Self:
@@ -103,17 +97,8 @@ class OnnxStepper:
         self, context: Context, token_SK: Ids, parent_SK: Ids, score_SK: Scores, *, forced_SK: Ids
     ) -> tuple[Arrays, Context]:
         """One step with all that the graph returns beside the state, by name."""
-        outputs = run_session(
-            self._decoder_step,
-            {
-                "token": token_SK,
-                "parent": parent_SK,
-                "score": score_SK,
-                "forced": forced_SK,
-                **context.memory,
-                **context.state,
-            },
-        )
+        rows: Arrays = {"token": token_SK, "parent": parent_SK, "score": score_SK, "forced": forced_SK}
+        outputs = run_session(self._decoder_step, rows | context.memory | context.state)
         state = {name: outputs.pop(f"next_{name}") for name in context.state}
         return outputs, Context(memory=context.memory, state=state)
 
@@ -145,11 +130,11 @@ def run_session(session: onnxruntime.InferenceSession, inputs: Arrays) -> Arrays
 class ShortlistStepper(OnnxStepper):
     """Steps the graphs of one precision over candidates: the whole vocabulary where none are given."""
 
-    step_graph = SHORTLIST_STEP_GRAPH
+    step_graph: ClassVar[str] = SHORTLIST_STEP_GRAPH
 
     @cached_property
     def _shortlist(self) -> onnxruntime.InferenceSession:
-        return open_session(self._folder / f"{SHORTLIST_GRAPH}.onnx")
+        return open_session(self.folder / f"{SHORTLIST_GRAPH}.onnx")
 
     @property
     def output_weights(self) -> int:

@@ -19,7 +19,7 @@ from dragoman_training.models.layers.embedding import OutputLayer
 
 
 class TorchReference:
-    """Steps a model in evaluation mode."""
+    """A `ReferenceModel` that steps a model in evaluation mode."""
 
     def __init__(self, model: Seq2Seq, bos: int) -> None:
         self._model = model.eval()
@@ -28,25 +28,21 @@ class TorchReference:
 
     @torch.inference_mode()
     def encode(self, source_ST: Ids, source_length_S: Ids) -> tuple[Arrays, Arrays]:
-        """Memory and first state, one row a sentence."""
         memory, state = self._model.encode(torch.from_numpy(source_ST), torch.from_numpy(source_length_S))
         return _arrays(memory), _arrays(state)
 
     @torch.inference_mode()
     def step(self, token_SK: Ids, memory: Arrays, state: Arrays) -> tuple[Array, Array, Arrays]:
-        """Advances every row, whose state is gathered: logits [R, V], attention [S, K, T], the new state."""
         token = torch.from_numpy(token_SK)
         features, attention, new = self._model.step(token, _tensors(memory), _tensors(state))
         return self._model.output(features).float().numpy(), attention.float().numpy(), _arrays(new)
 
     @torch.inference_mode()
     def token_scores(self, logits_RV: Array) -> Array:
-        """Log-probabilities of the next token."""
         scores: Array = torch.from_numpy(logits_RV).log_softmax(dim=-1).numpy()
         return scores
 
     def rounded(self) -> "TorchReference":
-        """The same with weights, and rows that are multiplied, rounded as int8 graphs do."""
         return TorchReference(rounded_to_int8(self._model), self.bos)
 
 

@@ -6,9 +6,9 @@ Shapes: S sentences, K beam, R = S·K rows, T source positions, V target vocabul
 """
 
 import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,22 +25,14 @@ WEIGHT_CODES, ROW_CODES = 63, 127
 """Codes on either side of 0 that int8 graphs have for weights and for rows."""
 
 
-class Reference(ABC):
-    """An encoder, and a decoder that is stepped one token at a time.
+class ReferenceModel(Protocol):
+    """A model that is stepped by no graph: an encoder, and a decoder that takes one token at a time.
 
     Memory and state are named as in the graphs, without "memory." and "state." before the names.
     """
 
-    architecture: Architecture
-
-    def __init__(self, imported: Imported, *, products: type[np.floating[Any]] = np.float64) -> None:
-        """Multiplies by matrices in `products`; with float32 there is no copy of the weights."""
-        self.imported, self.architecture = imported, imported.architecture
-        self.weights = _each_once(imported.weights, lambda name, value: value.astype(products, copy=False))
-        self.bos = imported.architecture.bos
-        self.vocabulary_size = len(imported.weights[OUTPUT])
-        self._products = products
-        self._rounds = False
+    bos: int
+    vocabulary_size: int
 
     @abstractmethod
     def encode(self, source_ST: Ids, source_length_S: Ids) -> tuple[Arrays, Arrays]:
@@ -53,16 +45,37 @@ class Reference(ABC):
         `state` has S·K rows, already those that the rows continue.
         """
 
+    @abstractmethod
+    def token_scores(self, logits_RV: Array) -> Array:
+        """Log-probabilities of the next token, of which barred ones are out of reach: [R, V]."""
+
+    @abstractmethod
     def rounded(self) -> Self:
         """The same, with matrices and the rows that are multiplied rounded as int8 graphs round them."""
+
+
+class Reference(ReferenceModel):
+    """A model from elsewhere, of either architecture."""
+
+    architecture: Architecture
+
+    def __init__(self, imported: Imported, *, products: type[np.floating[Any]] = np.float64) -> None:
+        """Multiplies by matrices in `products`; with float32 there is no copy of the weights."""
+        self.imported, self.architecture = imported, imported.architecture
+        self.weights = _each_once(imported.weights, lambda name, value: value.astype(products, copy=False))
+        self.bos = imported.architecture.bos
+        self.vocabulary_size = len(imported.weights[OUTPUT])
+        self._products = products
+        self._rounds = False
+
+    def rounded(self) -> Self:
+        def change(name: str, value: NDArray[Any]) -> NDArray[Any]:
+            stays = value.ndim != 2 or name.endswith("table_LD") or name in self.imported.stored
+            return value if stays else _rounded(value, WEIGHT_CODES)
+
         rounded = copy.copy(self)
         rounded._rounds = True
-        rounded.weights = _each_once(
-            self.weights,
-            lambda name, value: (
-                _rounded(value, WEIGHT_CODES) if _is_matrix(name, value, self.imported) else value
-            ),
-        )
+        rounded.weights = _each_once(self.weights, change)
         return rounded
 
     def product(self, rows: Array, name: str) -> Array:
@@ -73,7 +86,10 @@ class Reference(ABC):
         """The same in the numbers that are multiplied: what is as wide as a vocabulary is not copied."""
         if self._rounds:
             step = self.imported.steps.get(name)
-            rows = _rounded(rows, ROW_CODES) if step is None else _rounded_by(rows, step)
+            if step is None:
+                rows = _rounded(rows, ROW_CODES)
+            else:
+                rows = np.clip(np.rint(rows / step), -ROW_CODES, ROW_CODES) * step
         product: NDArray[Any] = rows.astype(self._products, copy=False) @ self.weights[name].T
         return product
 
@@ -89,7 +105,6 @@ class Reference(ABC):
         return logits
 
     def token_scores(self, logits_RV: Array) -> Array:
-        """Log-probabilities of the next token, of which barred ones are out of reach: [R, V]."""
         scores: Array = logits_RV - logits_RV.max(axis=-1, keepdims=True)
         scores -= np.log(np.exp(scores).sum(axis=-1, keepdims=True, dtype=np.float64))
         scores[..., list(self.architecture.barred)] += OUT_OF_REACH
@@ -114,18 +129,10 @@ def _each_once(
     return {name: changed[id(value)] for name, value in weights.items()}
 
 
-def _is_matrix(name: str, value: NDArray[Any], imported: Imported) -> bool:
-    return value.ndim == 2 and not name.endswith("table_LD") and name not in imported.stored
-
-
 def _rounded(rows: NDArray[Any], largest_code: int) -> NDArray[Any]:
     step = np.maximum(np.abs(rows).max(axis=-1, keepdims=True), 1e-30) / largest_code
     rounded: NDArray[Any] = np.rint(rows / step) * step
     return rounded
-
-
-def _rounded_by(rows: Array, step: float) -> Array:
-    return np.clip(np.rint(rows / step), -ROW_CODES, ROW_CODES) * step
 
 
 def source_mask(source_ST: Ids, source_length_S: Ids) -> Array:

@@ -4,19 +4,16 @@ Shapes: S sentences, K beam, C = 2K candidates, T source positions, V target voc
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from dragoman_bundle.search import Candidates, Scores, pad_rows
 from numpy.typing import NDArray
 
 from dragoman_export.reference.imported import Imported, TransformerArchitecture
-from dragoman_export.reference.model import Array, Arrays, Ids, Reference
+from dragoman_export.reference.model import Array, Arrays, Ids, Reference, ReferenceModel
 from dragoman_export.reference.s2s import S2SReference
 from dragoman_export.reference.transformer import TransformerReference
-
-if TYPE_CHECKING:
-    from dragoman_export.model import ReferenceModel
 
 
 def reference_of(imported: Imported, *, products: type[np.floating[Any]] = np.float64) -> Reference:
@@ -28,7 +25,7 @@ def reference_of(imported: Imported, *, products: type[np.floating[Any]] = np.fl
 class ReferenceStepper:
     """Steps a reference."""
 
-    def __init__(self, reference: "ReferenceModel", *, source_pad_id: int, eos_id: int) -> None:
+    def __init__(self, reference: ReferenceModel, *, source_pad_id: int, eos_id: int) -> None:
         self._reference = reference
         self._source_pad_id = source_pad_id
         self.bos_id = reference.bos
@@ -67,7 +64,7 @@ class ReferenceStepper:
 class ReferenceSteps:
     """A reference, from the beginning of sentences."""
 
-    def __init__(self, reference: "ReferenceModel", sources: Sequence[Sequence[int]], pad_id: int) -> None:
+    def __init__(self, reference: ReferenceModel, sources: Sequence[Sequence[int]], pad_id: int) -> None:
         self._reference = reference
         length_S = np.array([len(source) for source in sources])
         self._memory, self._state = reference.encode(pad_rows(sources, pad_id), length_S)

@@ -1,12 +1,11 @@
 """A shortlist out of a table of translations, or out of a file that others made.
 
-Files are Marian's `lex.s2t`, CTranslate2's `vmap` and Firefox's binary one. A line of the first is a target piece, a
-source piece and the target's probability given the source. A line of the second is source pieces, a tab, and
-target pieces; those behind no source piece are for every sentence.
-The third has ids in place of pieces. Little endian: six 64-bit numbers (what says that it is one, a checksum
-of all behind it, how many of the first target tokens every sentence may use, the most of a source token, the
-number of offsets, the number of entries); offsets of 64 bits, one for each source token and the end; entries
-of 32 bits.
+Files are Marian's `lex.s2t`, CTranslate2's `vmap` and Firefox's binary one. A line of the first is a target
+piece, a source piece and the target's probability given the source. A line of the second is source pieces, a
+tab, and target pieces; those behind no source piece are for every sentence. The third has ids in place of
+pieces. Little endian: six 64-bit numbers (what says that it is one, a checksum of all behind it, how many of
+the first target tokens every sentence may use, the most of a source token, the number of offsets, the number
+of entries); offsets of 64 bits, one for each source token and the end; entries of 32 bits.
 """
 
 import gzip
