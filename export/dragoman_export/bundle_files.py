@@ -9,9 +9,8 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Sized
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import onnx_ir as ir
 from dragoman_bundle.manifest import ENCODER_GRAPH, SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH, STEP_GRAPH
@@ -61,8 +60,7 @@ def write_graphs(graphs: Graphs, folder: Path, shortlist: ShortlistGraphs | None
             ir.save(model, folder / f"{name}.onnx")
 
 
-@dataclass(frozen=True, kw_only=True)
-class TokenizerFiles:
+class TokenizerFiles(NamedTuple):
     """Names of the files of both sides; both may be in one."""
 
     source: str
@@ -77,21 +75,13 @@ def write_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> Toke
     names = ("shared.spm", "shared.spm") if source is target else ("source.spm", "target.spm")
     for name, tokenizer in zip(names, (source, target), strict=True):
         (folder / name).write_bytes(tokenizer.model)
-    source_pieces, target_pieces = _write_vocabularies(folder, source, target)
-    return TokenizerFiles(
-        source=names[0], target=names[1], source_pieces=source_pieces, target_pieces=target_pieces
-    )
-
-
-def _write_vocabularies(folder: Path, source: Tokenizer, target: Tokenizer) -> tuple[str | None, str | None]:
-    """Writes the pieces' ids where they are not the tokenizers' own; returns the files of both sides."""
     if not isinstance(source, VocabularyTokenizer) or not isinstance(target, VocabularyTokenizer):
-        return None, None
+        return TokenizerFiles(*names, None, None)
     same = source.vocabulary == target.vocabulary
     files = ("vocab.json", "vocab.json") if same else ("source.vocab.json", "target.vocab.json")
-    for file, tokenizer in zip(files, (source, target), strict=True):
-        (folder / file).write_bytes(tokenizer.vocabulary)
-    return files
+    for file, vocabulary in zip(files, (source.vocabulary, target.vocabulary), strict=True):
+        (folder / file).write_bytes(vocabulary)
+    return TokenizerFiles(*names, *files)
 
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from dragoman_export.graphs.builder import KERNELS, GraphBuilder, Size
+from dragoman_export.graphs.builder import KERNELS, GraphBuilder, Size, width_of
 
 LEAST_EXPONENT = -80.0
 """A masked score's exponential would be 0 by way of numbers below the least normal one, which take a
@@ -61,11 +61,9 @@ def make_mask(build: GraphBuilder, inside_XN: ir.Value) -> Mask:
 
 def scores_by_position(build: GraphBuilder, queries_XHQA: ir.Value, keys_XHNA: ir.Value) -> ir.Value:
     """Scaled dot products, [X, H, N, Q]: with positions as rows, and a spare query of zeros among columns."""
-    assert queries_XHQA.shape is not None
-    width = queries_XHQA.shape[-1]
-    assert isinstance(width, int)
     # Before the product, which might overflow in float16.
-    scaled = build.op("Mul", [queries_XHQA, build.number(1 / math.sqrt(width))], queries_XHQA.shape)
+    scale = build.number(1 / math.sqrt(width_of(queries_XHQA)))
+    scaled = build.op("Mul", [queries_XHQA, scale], queries_XHQA.shape)
     turned = build.op("Transpose", [_with_spare(build, scaled)], perm=[0, 1, 3, 2])
     return _without_last(build, build.op("MatMul", [keys_XHNA, turned]), axis=3)
 
@@ -125,10 +123,7 @@ class Past:
         build = self._build
         scores_RHN1 = self._moved(scores_by_position(build, queries_RH1A, keys_RHNA), 1)
         weights = softmax(build, build.op("Transpose", [scores_RHN1], perm=[0, 1, 3, 2]), self._mask)
-        assert queries_RH1A.shape is not None
-        width = queries_RH1A.shape[-1]
-        assert isinstance(width, int)
-        return product(build, weights, self._moved(values_RHNA, width))
+        return product(build, weights, self._moved(values_RHNA, width_of(queries_RH1A)))
 
     def _moved(self, values: ir.Value, width: int) -> ir.Value:
         """[R, H, N, width], each row's from its own first position on."""

@@ -51,8 +51,7 @@ def initializer(graph: ir.Graph, name: str, array: NDArray[np.generic] | np.gene
     if name not in graph.initializers:
         graph.register_initializer(make_constant(name, array))
     found = graph.initializers[name]
-    stored = constant_array(found)
-    assert stored is not None
+    stored = stored_array(found)
     assert stored.dtype == array.dtype, f"{name} is of {stored.dtype}"
     assert np.array_equal(stored, array), f"{name} holds something else"
     return found
@@ -70,6 +69,21 @@ def constant_array(value: ir.Value | None) -> NDArray[Any] | None:
         return None
     array: NDArray[Any] = value.const_value.numpy()
     return array
+
+
+def stored_array(value: ir.Value | None) -> NDArray[Any]:
+    """The array of what must be an initializer."""
+    array = constant_array(value)
+    assert array is not None
+    return array
+
+
+def width_of(value: ir.Value) -> int:
+    """The last axis of a value, whose size is known."""
+    assert value.shape is not None
+    width = value.shape[-1]
+    assert isinstance(width, int)
+    return width
 
 
 @dataclass(frozen=True)

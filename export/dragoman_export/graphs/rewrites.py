@@ -13,7 +13,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.builder import constant_array, initializer, make_constant, there
+from dragoman_export.graphs.builder import constant_array, initializer, make_constant, stored_array, there
 from dragoman_export.int8.graph import PRODUCT
 from dragoman_export.int8.linear import float_matrix, matrix_product
 
@@ -108,17 +108,9 @@ class OutputProduct:
     """[V] initializer."""
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self) -> tuple[int, ...]:
         """V and D."""
-        assert self.weight.shape is not None
-        vocabulary, width = (int(size) for size in self.weight.shape.numpy())
-        return vocabulary, width
-
-    @property
-    def weight_type(self) -> ir.DataType:
-        """Element type of the weight, or of its codes."""
-        assert self.weight.dtype is not None
-        return self.weight.dtype
+        return stored_array(self.weight).shape
 
 
 def find_output_product(step: ir.Graph) -> OutputProduct:
@@ -140,7 +132,7 @@ def find_output_product(step: ir.Graph) -> OutputProduct:
         rows=there(rows),
         step=shared,
         row_step=row_step,
-        weight=_original(transposed),
+        weight=there(_producer(transposed).inputs[0]),
         weight_scale=scale,
         bias=bias,
     )
@@ -182,13 +174,6 @@ def _apart(node: ir.Node) -> tuple[ir.Node, ir.Value]:
         one, other = other, one
     assert constant_array(other) is not None
     return _producer(one), other
-
-
-def _original(transposed: ir.Value | None) -> ir.Value:
-    node = _producer(transposed)
-    assert node.op_type == "Transpose"
-    assert constant_array(node.inputs[0]) is not None
-    return there(node.inputs[0])
 
 
 def _producer(value: ir.Value | None) -> ir.Node:

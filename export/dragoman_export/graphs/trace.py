@@ -21,7 +21,7 @@ from onnx_ir.tape import Tape
 from onnxscript.optimizer import fold_constants
 from torch import Tensor, nn
 
-from dragoman_export.graphs.builder import GROWTH, OPSET, Graphs, constant_array
+from dragoman_export.graphs.builder import GROWTH, OPSET, Graphs, stored_array
 from dragoman_export.graphs.encoder_and_step import DecoderStepGraph, EncoderGraph, export_ready
 from dragoman_export.graphs.rewrites import look_up_token_products, store_by_rows
 from dragoman_training.models import Seq2Seq
@@ -182,7 +182,7 @@ def share_transposed(graph: ir.Graph) -> None:
     matrices = [
         value for value in graph.initializers.values() if value.shape is not None and len(value.shape) == 2
     ]
-    arrays = {value: constant_array(value) for value in matrices}
+    arrays = {value: stored_array(value) for value in matrices}
     for tied in matrices:
         for original in matrices[: matrices.index(tied)]:
             if _is_transposed(arrays[tied], arrays[original]):
@@ -195,8 +195,6 @@ def share_transposed(graph: ir.Graph) -> None:
                 break
 
 
-def _is_transposed(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
-    assert one is not None
-    assert other is not None
+def _is_transposed(one: NDArray[Any], other: NDArray[Any]) -> bool:
     # A vector costs nothing twice.
     return min(one.shape) > 1 and one.shape == other.shape[::-1] and np.array_equal(one, other.T)

@@ -42,16 +42,6 @@ class Origin:
     differences: str
     """How that searches otherwise, as a list in Markdown."""
 
-    def card(self) -> Card:
-        """What the card says that numbers don't."""
-        version = f", version {self.version}" if self.version else ""
-        return Card(
-            description=f"{self.kind}, {self.name}{version}.",
-            data=f"That of {self.name}: {self.data}",
-            licence=self.licence,
-            credit=f"The makers of {self.name}",
-        )
-
     def training(self) -> str:
         """The card's section on training."""
         return f"""Trained elsewhere. This exports {self.name} again:
@@ -89,6 +79,7 @@ def foreign_subject(
 ) -> Subject:
     """The model with the tokenizers and languages of source and target, and how it is decoded by default."""
     model = ImportedModel(imported)
+    version = f", version {origin.version}" if origin.version else ""
     return Subject(
         model=model,
         sizes=(model.sizes,),
@@ -107,7 +98,12 @@ def foreign_subject(
             max_output_ratio=MAX_OUTPUT_RATIO,
             max_output_margin=MAX_OUTPUT_MARGIN,
         ),
-        card=origin.card(),
+        card=Card(
+            description=f"{origin.kind}, {origin.name}{version}.",
+            data=f"That of {origin.name}: {origin.data}",
+            licence=origin.licence,
+            credit=f"The makers of {origin.name}",
+        ),
         training=origin.training(),
     )
 

@@ -18,7 +18,7 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.builder import KERNELS, initializer
+from dragoman_export.graphs.builder import KERNELS, initializer, width_of
 from dragoman_export.reference.imported import StoredWeight
 
 LARGEST_WEIGHT = 63
@@ -191,11 +191,3 @@ class Int8Graph:
 def is_wide(inputs: int, outputs: int) -> bool:
     """Whether bounded rows share a step in a product of these sizes."""
     return outputs >= WIDE * inputs
-
-
-def width_of(value: ir.Value) -> int:
-    """The last axis of a value."""
-    assert value.shape is not None
-    width = value.shape[-1]
-    assert isinstance(width, int)
-    return width

@@ -10,8 +10,8 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.builder import constant_array, there
-from dragoman_export.int8.graph import ZERO_POINT, Int8Graph, Int8Weight, width_of
+from dragoman_export.graphs.builder import constant_array, there, width_of
+from dragoman_export.int8.graph import ZERO_POINT, Int8Graph, Int8Weight
 
 
 @dataclass(frozen=True)

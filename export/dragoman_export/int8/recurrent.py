@@ -15,7 +15,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.builder import constant_array, make_value, there
+from dragoman_export.graphs.builder import make_value, stored_array, there
 from dragoman_export.int8.graph import LARGEST, Int8Graph, Int8Weight
 
 DIRECTIONS = {"forward": ("forward",), "bidirectional": ("forward", "backward")}
@@ -45,14 +45,9 @@ def replace_recurrent(int8: Int8Graph, node: ir.Node) -> None:
     """
     assert node.op_type == "LSTM" or node.attributes.get_int("linear_before_reset", 0) == 1
     names = DIRECTIONS[node.attributes.get_string("direction", "forward")]
-    source, _, recurrent, _, length = node.inputs
-    recurrent_array = constant_array(recurrent)
-    assert source is not None
-    assert length is not None
-    assert recurrent_array is not None
-    hidden_size = recurrent_array.shape[2]
+    length, hidden_size = there(node.inputs[4]), stored_array(node.inputs[2]).shape[2]
     tape = Tape()
-    inside = _inside(int8, tape, source, length)
+    inside = _inside(int8, tape, there(node.inputs[0]), length)
     directions = [_direction(int8, tape, node, place, name, inside) for place, name in enumerate(names)]
     projected_TRG = _join(tape, [each.projected for each in directions], axis=1)
     inside_TR1 = _join(tape, [each.inside for each in directions], axis=1)
@@ -84,18 +79,13 @@ def replace_recurrent(int8: Int8Graph, node: ir.Node) -> None:
 def _direction(
     int8: Int8Graph, tape: Tape, node: ir.Node, place: int, direction: str, inside: ir.Value
 ) -> Direction:
-    source = node.inputs[0]
-    input_weight, recurrent_weight, biases = (constant_array(value) for value in node.inputs[1:4])
-    assert source is not None
-    assert input_weight is not None
-    assert recurrent_weight is not None
-    assert biases is not None
+    input_weight, recurrent_weight, biases = map(stored_array, node.inputs[1:4])
     input_name, recurrent_name, bias_name = (f"{there(value).name}.{direction}" for value in node.inputs[1:4])
     input_bias, recurrent_bias = np.split(biases[place], 2)
     separate = node.op_type == "GRU"
     weight = int8.weight(input_name, input_weight[place].T, output_axis=1)
     bias = int8.constant(f"{bias_name}.input", input_bias if separate else input_bias + recurrent_bias)
-    rows = int8.rows(tape, source, weight.num_outputs)
+    rows = int8.rows(tape, there(node.inputs[0]), weight.num_outputs)
     rows = replace(
         rows,
         codes=_in_time(int8, tape, rows.codes, direction),

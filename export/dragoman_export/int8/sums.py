@@ -10,7 +10,8 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
-from dragoman_export.int8.graph import Int8Graph, is_wide, width_of
+from dragoman_export.graphs.builder import width_of
+from dragoman_export.int8.graph import Int8Graph, is_wide
 from dragoman_export.int8.linear import MatrixProduct, matrix_product, row_constant
 
 
@@ -98,12 +99,7 @@ def _without_constant(
         return value, None
     for rest, constant in (adding.inputs, adding.inputs[::-1]):
         array = row_constant(constant)
-        if (
-            array is not None
-            and len(array) == width
-            and before.shape is not None
-            and before.shape[-1] == width
-        ):
+        if array is not None and before.shape is not None and len(array) == before.shape[-1] == width:
             return tape.op("Reshape", [rest, reshape.inputs[1]]), array
     return value, None
 

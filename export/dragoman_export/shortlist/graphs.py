@@ -22,9 +22,9 @@ from dragoman_export.graphs.builder import (
     OPSET,
     Graphs,
     Shape,
-    constant_array,
     initializer,
     make_value,
+    stored_array,
 )
 from dragoman_export.graphs.rewrites import OutputProduct, find_output_product
 from dragoman_export.graphs.step_end import BARRED
@@ -71,14 +71,11 @@ def _gather_graph(product: OutputProduct) -> ir.Model:
     build = _Builder(graph, tape)
     zero = build.constant("zero", np.int64(0))
     candidate = build.op("Max", [candidates, zero])
-    weight_array, bias_array = constant_array(product.weight), constant_array(product.bias)
-    assert weight_array is not None
-    assert bias_array is not None
     # The same [V, D] that the step has: what is equal is stored once for all graphs.
-    weight = initializer(graph, str(product.weight.name), weight_array)
+    weight = initializer(graph, str(product.weight.name), stored_array(product.weight))
     weight = build.op("Gather", [weight, candidate])
     weight = build.op("Transpose", [weight], {"perm": [0, 2, 1]})
-    bias = initializer(graph, "shortlist.bias", bias_array.astype(np.float32))
+    bias = initializer(graph, "shortlist.bias", stored_array(product.bias).astype(np.float32))
     outputs = {
         "memory.candidate": candidate,
         "memory.candidate_mask": build.op("GreaterOrEqual", [candidates, zero]),
@@ -86,9 +83,7 @@ def _gather_graph(product: OutputProduct) -> ir.Model:
         "memory.output_weight": weight,
     }
     if product.weight_scale is not None:
-        scale_array = constant_array(product.weight_scale)
-        assert scale_array is not None
-        scale = initializer(graph, str(product.weight_scale.name), scale_array)
+        scale = initializer(graph, str(product.weight_scale.name), stored_array(product.weight_scale))
         outputs["memory.output_scale"] = build.op("Gather", [scale, candidate])
     graph.extend(tape.nodes)
     for given in _memory(product):
@@ -170,7 +165,7 @@ def _logits(
     rows_SKD, weight_SDC = by_sentence(product.rows, width), memory["memory.output_weight"]
     if product.weight_scale is None:
         logits_SKC = build.op("MatMul", [rows_SKD, weight_SDC])
-        is_float16 = product.weight_type == ir.DataType.FLOAT16
+        is_float16 = product.weight.dtype == ir.DataType.FLOAT16
         return build.op("Cast", [logits_SKC], {"to": ir.DataType.FLOAT}) if is_float16 else logits_SKC
     zero_point = build.constant("zero_point", np.uint8(ZERO_POINT))
     scale_S1C = build.op("Unsqueeze", [memory["memory.output_scale"], build.axis(1)])
@@ -189,7 +184,7 @@ def _memory(product: OutputProduct) -> list[ir.Value]:
         "candidate_mask": ir.DataType.BOOL,
         "output_bias": ir.DataType.FLOAT,
         "output_scale": ir.DataType.FLOAT,
-        "output_weight": product.weight_type,
+        "output_weight": ir.DataType.from_numpy(stored_array(product.weight).dtype),
     }
     if product.weight_scale is None:
         del types["output_scale"]
