@@ -14,9 +14,8 @@ from onnx_ir.passes.common import CommonSubexpressionEliminationPass, RemoveUnus
 
 from dragoman_export.graphs.builder import constant_array
 from dragoman_export.int8.graph import Int8Graph
-from dragoman_export.int8.linear import replace_embedding, replace_product
+from dragoman_export.int8.linear import merge_sum, replace_embedding, replace_product
 from dragoman_export.int8.recurrent import replace_recurrent
-from dragoman_export.int8.sums import merge_sum
 from dragoman_export.reference.imported import StoredWeight
 
 SQUASHED = {"Tanh", "Sigmoid"}
