@@ -20,10 +20,10 @@ from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.graphs.s2s import write_s2s
 from dragoman_export.graphs.transformer import takes_kernels, write_transformer
-from dragoman_export.importers.weights import are_sinusoids
 from dragoman_export.reference.imported import (
     POSITIONS,
     TARGET_POSITIONS,
+    Floats,
     Imported,
     StoredWeight,
     TransformerArchitecture,
@@ -68,6 +68,11 @@ class ExportedModel(ABC):
     @abstractmethod
     def graphs(self, *, dtype: ir.DataType = ir.DataType.FLOAT, for_cpu: bool = False) -> Graphs:
         """Its graphs, computing in FLOAT or FLOAT16; `for_cpu` with kernels that other devices lack."""
+
+
+def are_sinusoids(table_LD: Floats) -> bool:
+    """Whether its columns are pairs of a sine and a cosine, in whichever order."""
+    return np.allclose(np.square(table_LD).sum(axis=1), table_LD.shape[1] / 2, rtol=1e-3)
 
 
 @dataclass(frozen=True)

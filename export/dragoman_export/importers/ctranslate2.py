@@ -21,8 +21,8 @@ from dragoman_export.importers.subjects import (
     Origin,
     foreign_subject,
     languages_of_pair,
+    starting_with,
 )
-from dragoman_export.importers.weights import starting_with
 from dragoman_export.model import Subject
 from dragoman_export.reference.imported import POSITIONS, SOURCE, TARGET
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dragoman_export.importers.ctranslate2_variables import BinaryModel, Floats
 from dragoman_export.importers.files import FormatError
-from dragoman_export.importers.weights import even_sinusoids, share_equal
+from dragoman_export.importers.subjects import even_sinusoids, share_equal
 from dragoman_export.reference.imported import (
     BIAS,
     OUTPUT,

@@ -24,9 +24,8 @@ from dragoman_export.importers.hf_tokenizers import (
     read_multilingual,
     with_added_tokens,
 )
-from dragoman_export.importers.subjects import BEAM_SIZE, Origin, command_line, foreign_subject
+from dragoman_export.importers.subjects import BEAM_SIZE, Origin, command_line, foreign_subject, searchable
 from dragoman_export.importers.tensors import read_tensors
-from dragoman_export.importers.weights import searchable
 from dragoman_export.model import Subject
 from dragoman_export.reference.imported import SOURCE, TARGET
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dragoman_export.importers.files import FormatError
-from dragoman_export.importers.weights import even_sinusoids, share_equal, sinusoids, spelled
+from dragoman_export.importers.subjects import even_sinusoids, share_equal, sinusoids, spelled
 from dragoman_export.reference.imported import (
     BIAS,
     OUTPUT,

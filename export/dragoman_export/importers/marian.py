@@ -22,8 +22,8 @@ from dragoman_export.importers.subjects import (
     command_line,
     foreign_subject,
     languages_of_pair,
+    starting_with,
 )
-from dragoman_export.importers.weights import starting_with
 from dragoman_export.model import Subject
 from dragoman_export.reference.imported import SOURCE, TARGET
 

@@ -10,7 +10,7 @@ import numpy as np
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.marian_items import NOT_TRANSPOSED, Items
 from dragoman_export.importers.marian_settings import Settings
-from dragoman_export.importers.weights import even_sinusoids, spelled
+from dragoman_export.importers.subjects import even_sinusoids, spelled
 from dragoman_export.reference.imported import (
     BIAS,
     OUTPUT,

@@ -1,4 +1,4 @@
-"""Products with constant matrices, their sums, and embeddings, found as the exporter writes them, and in int8.
+"""Products with constant matrices, sums of them, and embeddings, as the exporter writes them and in int8.
 
 A recurrent cell adds up what its token, its feed and its last hidden state are multiplied to. Rows that count
 in the same steps are multiplied together, by their matrices on top of each other: additions within a product

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from dragoman_export.importers.weights import sinusoids
+from dragoman_export.importers.subjects import sinusoids
 from dragoman_export.reference.imported import (
     BIAS,
     OUTPUT,
