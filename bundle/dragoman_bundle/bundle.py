@@ -4,7 +4,6 @@ Owns the reading side. Must not know what runs the graphs.
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -115,14 +114,11 @@ def open_bundle(path: Path | str) -> Bundle:
         if name.endswith(GRAPH_SUFFIX):
             _check_external_files(folder, name, manifest)
 
-    def read(name: str, max_bytes: int) -> bytes:
-        return read_file(folder, name, manifest.files[name], max_bytes=max_bytes)
-
-    source = _load_source_tokenizer(folder, manifest)
     of_source, of_target = _sides(manifest)
+    source = _load_tokenizer(folder, manifest, of_source, manifest.language_token)
     # One of 256,000 pieces takes 100 MiB.
     is_one = of_source == of_target and manifest.language_token is None
-    target = source if is_one else _load_tokenizer(folder, read, *of_target)
+    target = source if is_one else _load_tokenizer(folder, manifest, of_target)
     for piece in manifest.languages.values():
         if source.id_of(piece) is None or target.id_of(piece) is None:
             raise TokenizerMismatchError(f"{folder}: its tokenizers have no piece {piece!r}, of a language")
@@ -131,7 +127,7 @@ def open_bundle(path: Path | str) -> Bundle:
         file, end = manifest.shortlist.file, manifest.target_ids.eos
         try:
             shortlist = Shortlist.from_bytes(
-                read(file, MAX_SHORTLIST_BYTES),
+                _read(folder, manifest, file, MAX_SHORTLIST_BYTES),
                 source_vocabulary=manifest.source_vocabulary,
                 target_vocabulary=manifest.target_vocabulary,
             )
@@ -160,12 +156,12 @@ def look_at_bundle(path: Path) -> Manifest:
 def source_tags(folder: Path, manifest: Manifest) -> frozenset[str]:
     """The tags that may stand before a source, as the bundle's tokenizer alone tells. Raises BundleError."""
     name = manifest.source_pieces or manifest.source_tokenizer
-    content = read_file(folder, name, manifest.files[name], max_bytes=MAX_TOKENIZER_BYTES)
+    content = _read(folder, manifest, name)
     tags = [chr(code) for code in range(ord(FIRST_TAG), ord(LAST_TAG) + 1)]
     # In JSON they may be escaped. Most vocabularies have none, and to load one takes long.
     if not any(tag.encode() in content or f"\\u{ord(tag):x}".encode() in content for tag in tags):
         return frozenset()
-    tokenizer = _load_source_tokenizer(folder, manifest)
+    tokenizer = _load_tokenizer(folder, manifest, _sides(manifest)[0], manifest.language_token)
     return frozenset(tag for tag in tags if tokenizer.id_of(tag) is not None)
 
 
@@ -234,42 +230,25 @@ def _sides(manifest: Manifest) -> tuple[_Side, _Side]:
     )
 
 
-def _load_source_tokenizer(folder: Path, manifest: Manifest) -> Tokenizer:
-    def read(name: str, max_bytes: int) -> bytes:
-        return read_file(folder, name, manifest.files[name], max_bytes=max_bytes)
-
-    return _load_tokenizer(folder, read, *_sides(manifest)[0], manifest.language_token)
+def _read(folder: Path, manifest: Manifest, name: str, max_bytes: int = MAX_TOKENIZER_BYTES) -> bytes:
+    return read_file(folder, name, manifest.files[name], max_bytes=max_bytes)
 
 
 def _load_tokenizer(
-    folder: Path,
-    read: Callable[[str, int], bytes],
-    name: str,
-    pieces: str | None,
-    vocabulary: int,
-    ids: SpecialIds,
-    language_token: str | None = None,
+    folder: Path, manifest: Manifest, side: _Side, language_token: str | None = None
 ) -> Tokenizer:
-    path = folder / name
-    if pieces is not None:
-        try:
-            return VocabularyTokenizer(
-                read(name, MAX_TOKENIZER_BYTES),
-                read(pieces, MAX_TOKENIZER_BYTES),
-                size=vocabulary,
-                ids=ids,
-                language_token=language_token,
-            )
-        except BundleFileError:
-            raise
-        except ValueError as error:
-            raise TokenizerMismatchError(f"{path} with {pieces}: {error}") from error
+    name, pieces, vocabulary, ids = side
+    path, model = folder / name, _read(folder, manifest, name)
+    numbered = None if pieces is None else _read(folder, manifest, pieces)
     try:
-        tokenizer = Tokenizer(read(name, MAX_TOKENIZER_BYTES))
-    except BundleFileError:
-        raise
+        if numbered is not None:
+            return VocabularyTokenizer(
+                model, numbered, size=vocabulary, ids=ids, language_token=language_token
+            )
+        tokenizer = Tokenizer(model)
     except ValueError as error:
-        raise TokenizerMismatchError(f"{path}: {error}") from error
+        both = path if pieces is None else f"{path} with {pieces}"
+        raise TokenizerMismatchError(f"{both}: {error}") from error
     if tokenizer.vocabulary_size != vocabulary:
         number = f"{tokenizer.vocabulary_size} tokens, and the manifest says {vocabulary}"
         raise TokenizerMismatchError(f"{path} has {number}")

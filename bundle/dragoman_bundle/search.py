@@ -16,6 +16,8 @@ from dragoman_bundle.decoding import DecodingDefaults
 
 Ids = NDArray[np.int64]
 Scores = NDArray[np.float32]
+Sentences = Sequence[Sequence[int]]
+"""Ids of tokens, for each sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +37,7 @@ class Stepper(Protocol):
     bos_id: int
     eos_id: int
 
-    def encode(self, sources: Sequence[Sequence[int]]) -> Any:
+    def encode(self, sources: Sentences) -> Any:
         """Encodes sentences, given as ids with eos, to a context with one state row a sentence."""
 
     def step(self, context: Any, token_SK: Ids, parent_SK: Ids, score_SK: Scores) -> tuple[Candidates, Any]:
@@ -59,7 +61,7 @@ class Hypothesis:
     """Whether the model ended it, rather than the limit."""
 
 
-def pad_rows(ids: Sequence[Sequence[int]], pad_id: int) -> Ids:
+def pad_rows(ids: Sentences, pad_id: int) -> Ids:
     """Rows of ids, padded on the right to the longest."""
     padded = np.full((len(ids), max(map(len, ids))), pad_id, np.int64)
     for row, own in zip(padded, ids, strict=True):
@@ -72,9 +74,7 @@ def length_penalty(num_tokens: int, alpha: float) -> float:
     return float(((5 + num_tokens) / 6) ** alpha)
 
 
-def beam_search(
-    stepper: Stepper, sources: Sequence[Sequence[int]], decoding: DecodingDefaults
-) -> list[list[Hypothesis]]:
+def beam_search(stepper: Stepper, sources: Sentences, decoding: DecodingDefaults) -> list[list[Hypothesis]]:
     """The hypotheses of each sentence, best first, `beam_size` of them.
 
     `sources` are ids with eos. A candidate that ends among the best K finishes a hypothesis; a sentence is

@@ -25,7 +25,8 @@ def staged_bundle(destination: Path, *, overwrite: bool = False) -> Iterator[Pat
     `overwrite` is set, and anything else in any case.
     """
     destination = Path(os.path.abspath(destination))  # "." and ".." have no names of their own.
-    if destination.exists() and not _is_empty_folder(destination):
+    is_free = not destination.exists() or (destination.is_dir() and not any(destination.iterdir()))
+    if not is_free:
         if not (destination / MANIFEST_FILE).is_file():
             raise BundleError(f"{destination} exists and is no bundle; name a folder NAME/VERSION for one")
         if not overwrite:
@@ -60,10 +61,6 @@ def seal(folder: Path, manifest: Manifest) -> Manifest:
     sealed = replace(manifest, files=files)
     (folder / MANIFEST_FILE).write_text(sealed.to_json(), encoding="utf-8")
     return sealed
-
-
-def _is_empty_folder(path: Path) -> bool:
-    return path.is_dir() and not any(path.iterdir())
 
 
 def _sync(folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Where models are looked for, which of them are here already, and which form their files are in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,7 +59,8 @@ class Places:
             for offer in found:
                 if name in (offer.name, f"{offer.source}-{offer.target}"):
                     return offer
-            raise RegistryError(f"{self.downloads} has no {spec}; it has {_names(found)}")
+            names = ", ".join(offer.spec for offer in found)
+            raise RegistryError(f"{self.downloads} has no {spec}; it has {names or 'none'}")
         if registry:
             return offer_of(registry, name, self.addresses[registry], read_url)
         pair = PAIR.fullmatch(name)
@@ -87,10 +88,6 @@ class Places:
             ):
                 return manifest.key
         return None
-
-
-def _names(found: Sequence[Offer]) -> str:
-    return ", ".join(offer.spec for offer in found) or "none"
 
 
 @dataclass(frozen=True, kw_only=True)

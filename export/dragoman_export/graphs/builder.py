@@ -155,6 +155,10 @@ class GraphBuilder:
         found: list[int] = np.flatnonzero(self._weights[name]).tolist()
         return found
 
+    def rows(self, name: str) -> int:
+        """How many rows a weight has; of a vector its size."""
+        return len(self._weights[name])
+
     def weight(self, name: str) -> ir.Value:
         """A weight as it is."""
         return self._initializer(self._names[id(self._weights[name])], self._weights[name])
@@ -231,7 +235,7 @@ class GraphBuilder:
 
     def linear(self, rows: ir.Value, name: str) -> ir.Value:
         """A linear layer: [..., K] -> [..., N]."""
-        shape = [*_leading(rows), len(self._weights[f"{name}.weight"])]
+        shape = [*_leading(rows), self.rows(f"{name}.weight")]
         return self.affine(rows, self.matrix(f"{name}.weight"), self.weight(f"{name}.bias"), shape)
 
     def affine(self, rows: ir.Value, matrix: ir.Value, bias: ir.Value, shape: Shape) -> ir.Value:

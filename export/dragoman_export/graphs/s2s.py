@@ -7,8 +7,6 @@ Shapes: S sentences, K beam, R = S·K rows, P rows of the step before, T source 
 H units, M width of a source position's state.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
@@ -16,7 +14,7 @@ from numpy.typing import NDArray
 from dragoman_export.graphs.attention import make_mask, product, softmax
 from dragoman_export.graphs.builder import GraphBuilder, Graphs, Shape
 from dragoman_export.graphs.step_end import StepInputs, end_step, with_reach
-from dragoman_export.reference.imported import OUTPUT, SOURCE, TARGET, Floats, Imported, S2SArchitecture
+from dragoman_export.reference.imported import OUTPUT, SOURCE, TARGET, Imported, S2SArchitecture
 
 BOOL, FLOAT, INT64 = ir.DataType.BOOL, ir.DataType.FLOAT, ir.DataType.INT64
 ROWS = "K*S"
@@ -27,18 +25,15 @@ def write_s2s(imported: Imported, *, dtype: ir.DataType = FLOAT) -> Graphs:
     architecture = imported.architecture
     assert isinstance(architecture, S2SArchitecture)
     weights = with_reach(imported.weights, architecture.never_produced, architecture.barred)
-    sides = (
-        _Encoder("encoder", weights, architecture, dtype),
-        _Step("decoder_step", weights, architecture, dtype),
-    )
-    return Graphs(*(side.write() for side in sides))
+    encoder, step = (GraphBuilder(name, weights, dtype) for name in ("encoder", "decoder_step"))
+    return Graphs(_Encoder(encoder, architecture).write(), _Step(step, architecture).write())
 
 
 class _Body(GraphBuilder):
     """The graph within a Scan; its constants are those of the graph around it."""
 
-    def __init__(self, around: GraphBuilder, weights: Mapping[str, Floats], name: str) -> None:
-        super().__init__(name, weights, around.dtype)
+    def __init__(self, around: GraphBuilder, name: str) -> None:
+        super().__init__(name, around._weights, around.dtype)
         self._around = around
 
     def _register(self, name: str, array: NDArray[np.generic]) -> ir.Value:
@@ -58,17 +53,13 @@ class _Body(GraphBuilder):
 class _Side:
     """What both graphs have in common."""
 
-    def __init__(
-        self, name: str, weights: Mapping[str, Floats], architecture: S2SArchitecture, dtype: ir.DataType
-    ) -> None:
-        self._build = GraphBuilder(name, weights, dtype)
-        self._weights = weights
-        self._a = architecture
+    def __init__(self, build: GraphBuilder, architecture: S2SArchitecture) -> None:
+        self._build, self._a = build, architecture
 
     def _product(self, build: GraphBuilder, rows: ir.Value, name: str) -> ir.Value:
         """Rows times a matrix, normalised by layer where there are weights for it."""
         assert rows.shape is not None
-        shape = [*rows.shape[:-1], len(self._weights[f"{name}.weight"])]
+        shape = [*rows.shape[:-1], self._build.rows(f"{name}.weight")]
         result = build.op("MatMul", [rows, build.matrix(f"{name}.weight")], shape)
         if build.has(f"{name}.norm.weight"):
             result = build.norm(result, f"{name}.norm", self._a.norm_epsilon)
@@ -84,7 +75,10 @@ class _Side:
         gates = self._thirds(build, self._product(build, hidden, f"{name}.recurrent"))
         # The decoder's cells behind the first have the bias within the product of the reset gate.
         is_final = name.startswith("decoder.0.") and not name.endswith(".0")
-        biases = self._biases(build, name)
+        # Constants where the graph is folded.
+        biases = build.ops(
+            "Split", [build.weight(f"{name}.bias")], [[self._a.units]] * 3, axis=0, num_outputs=3
+        )
         inputs = [None] * 3 if given is None else self._thirds(build, given)
 
         def total(*values: ir.Value | None) -> ir.Value:
@@ -107,12 +101,6 @@ class _Side:
         assert values.shape is not None
         shape = [*values.shape[:-1], self._a.units]
         return list(build.ops("Split", [values], [shape] * 3, axis=-1, num_outputs=3))
-
-    def _biases(self, build: GraphBuilder, name: str) -> list[ir.Value]:
-        """Of the gates r z n: [H] each, constants where the graph is folded."""
-        return list(
-            build.ops("Split", [build.weight(f"{name}.bias")], [[self._a.units]] * 3, axis=0, num_outputs=3)
-        )
 
 
 class _Encoder(_Side):
@@ -196,7 +184,7 @@ class _Encoder(_Side):
     def _position(self, name: str) -> ir.Graph:
         """One position: the old state, what is given and whether it is inside -> the new state, twice."""
         rows = "S + 1"
-        body = _Body(self._build, self._weights, name)
+        body = _Body(self._build, name)
         shape: Shape = [rows, self._a.units]
         hidden = body.input("hidden", shape, self._build.dtype)
         given = body.input("given", [rows, 3 * self._a.units], self._build.dtype)
@@ -215,7 +203,7 @@ class _Step(_Side):
     def write(self) -> ir.Model:
         build, a = self._build, self._a
         inputs = StepInputs.of(build)
-        width = len(self._weights["attention.keys.bias"])
+        width = build.rows("attention.keys.bias")
         keys = build.input("memory.keys", ["S", "T", width], build.dtype)
         mask_ST = build.input("memory.mask", ["S", "T"], FLOAT)
         values = build.input("memory.values", ["S", "T", width], build.dtype)
@@ -244,7 +232,7 @@ class _Step(_Side):
         token, *others = (self._dense(rows, f"readout.{name}") for name, rows in parts)
         for other in others:
             token = build.op("Add", [token, other], token.shape)
-        end_step(build, build.op("Tanh", [token], token.shape), inputs, len(self._weights[OUTPUT]))
+        end_step(build, build.op("Tanh", [token], token.shape), inputs, build.rows(OUTPUT))
         build.output("attention", attention, ["S", "K", "T"])
         for number, value in enumerate(new):
             build.output(f"next_state.hidden{number}", value, [ROWS, a.units])

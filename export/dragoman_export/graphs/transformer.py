@@ -8,7 +8,7 @@ Shapes: S sentences, K beam, R = S·K rows, P rows of the step before, T source 
 so far, H heads, A width of a head, D = H · A, X sentences or rows, N positions of any kind.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 import onnx_ir as ir
@@ -33,7 +33,6 @@ from dragoman_export.reference.imported import (
     TARGET,
     TARGET_POSITIONS,
     Activation,
-    Floats,
     Imported,
     TransformerArchitecture,
 )
@@ -61,28 +60,17 @@ def write_transformer(imported: Imported, *, dtype: ir.DataType = FLOAT, for_cpu
     assert isinstance(architecture, TransformerArchitecture)
     check_head_width(architecture.width, architecture.heads)
     weights = with_reach(imported.weights, architecture.never_produced, architecture.barred)
-    encoder = _Encoder("encoder", weights, architecture, dtype, for_cpu=for_cpu)
-    step = _Step("decoder_step", weights, architecture, dtype, for_cpu=for_cpu)
+    encoder = _Encoder(GraphBuilder("encoder", weights, dtype), architecture, for_cpu=for_cpu)
+    step = _Step(GraphBuilder("decoder_step", weights, dtype), architecture, for_cpu=for_cpu)
     return Graphs(encoder.write(), step.write())
 
 
 class _Side:
     """What both graphs have in common."""
 
-    def __init__(
-        self,
-        name: str,
-        weights: Mapping[str, Floats],
-        architecture: TransformerArchitecture,
-        dtype: ir.DataType,
-        *,
-        for_cpu: bool,
-    ) -> None:
-        self._build = GraphBuilder(name, weights, dtype)
-        self._weights = weights
-        self._a = architecture
+    def __init__(self, build: GraphBuilder, architecture: TransformerArchitecture, *, for_cpu: bool) -> None:
+        self._build, self._a, self._for_cpu = build, architecture, for_cpu
         self._head_width = architecture.width // architecture.heads
-        self._for_cpu = for_cpu
 
     def _embed(
         self, embedding: str, token: ir.Value, positions: str, position: ir.Value, shape: Shape
@@ -92,7 +80,7 @@ class _Side:
         vectors = build.op("Gather", [build.weight(embedding), token], shape, axis=0)
         if self._a.embedding_scale != 1:
             vectors = build.op("Mul", [vectors, build.number(self._a.embedding_scale)], shape)
-        last = build.constant(len(self._weights[positions]) - 1)
+        last = build.constant(build.rows(positions) - 1)
         position = build.op("Clip", [position, None, last], position.shape)
         return build.op(
             "Add", [vectors, build.op("Gather", [build.weight(positions), position], axis=0)], shape
@@ -118,7 +106,7 @@ class _Side:
 
     def _last_norm(self, x: ir.Value, name: str) -> ir.Value:
         """The norm at the end of a stack, where there is one."""
-        return self._norm(x, name) if f"{name}.weight" in self._weights else x
+        return self._norm(x, name) if self._build.has(f"{name}.weight") else x
 
     def _split(self, projected_XND: ir.Value, parts: int) -> list[ir.Value]:
         """[X, N, parts · D] -> [X, N, D], as many as there are parts."""
@@ -165,7 +153,7 @@ class _Encoder(_Side):
         position_T = build.op("Range", [build.constant(0), positions, build.constant(1)], ["T"])
         length_S1 = build.op("Unsqueeze", [length_S, build.constant([1])], ["S", 1])
         mask_ST = build.cast(build.op("Less", [position_T, length_S1], ["S", "T"], BOOL), FLOAT)
-        attention = self._by_kernel(mask_ST) if self._for_cpu else self._in_order(mask_ST)
+        attention = self._attention(mask_ST)
         x = self._embed(SOURCE, source, POSITIONS, position_T, ["S", "T", a.width])
         for number in range(a.encoder_layers):
             x = self._layer(x, f"encoder_layers.{number}", attention)
@@ -191,17 +179,16 @@ class _Encoder(_Side):
 
         return self._feed_forward(self._residual(x, f"{layer}.attention_residual", change), layer)
 
-    def _by_kernel(self, mask_ST: ir.Value) -> "Attention":
-        build, is_inside = self._build, self._build.cast(mask_ST, INT32)
-        return lambda queries, keys, values: attend_to_source(
-            build, queries, keys, values, is_inside, self._a.heads
-        )
-
-    def _in_order(self, mask_ST: ir.Value) -> "Attention":
-        mask = make_mask(self._build, mask_ST)
-        head = self._by_head
+    def _attention(self, mask_ST: ir.Value) -> "Attention":
+        build, heads, head = self._build, self._a.heads, self._by_head
+        if self._for_cpu:
+            is_inside = build.cast(mask_ST, INT32)
+            return lambda queries, keys, values: attend_to_source(
+                build, queries, keys, values, is_inside, heads
+            )
+        mask = make_mask(build, mask_ST)
         return lambda queries, keys, values: self._join(
-            attend(self._build, head(queries), head(keys), head(values), mask)[0]
+            attend(build, head(queries), head(keys), head(values), mask)[0]
         )
 
 
@@ -246,7 +233,7 @@ class _Step(_Side):
         for number in layers:
             x = self._layer(x, number)
         features = build.reshape(self._last_norm(x, "decoder_norm"), [-1, a.width], [ROWS, a.width])
-        end_step(build, features, inputs, len(self._weights[OUTPUT]))
+        end_step(build, features, inputs, build.rows(OUTPUT))
         build.output("attention", self._attention, ["S", "K", "T"])
         self._return("next_state", self._new, ROWS, "U + 1")
         return build.model()

@@ -97,8 +97,8 @@ METADATA_FILE = "metadata.json"
 MODEL_FOLDER = "model"
 NEEDED = (METADATA_FILE, "sentencepiece.model", "bpe.model", "README.md", MODEL_FOLDER)
 """Of a package's folder: beside them it holds what cuts text into sentences."""
-BEAM_SIZE, LENGTH_PENALTY = 4, 0.2
-"""As Argos Translate decodes."""
+LENGTH_PENALTY = 0.2
+"""As Argos Translate decodes, with a beam of 4, as other models of CTranslate2's are by default."""
 
 
 def _is_needed(path: PurePosixPath) -> bool:
@@ -137,7 +137,6 @@ def _read(folder: Path, origin: Origin, given: tuple[str | None, str | None]) ->
         ),
         (pair[0], pair[1]),
         (tokenizer, tokenizer),
-        beam_size=BEAM_SIZE,
         length_penalty=LENGTH_PENALTY,
         is_unk_produced=False,
     )

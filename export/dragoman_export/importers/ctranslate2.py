@@ -35,7 +35,6 @@ def read_model(
     languages: tuple[str | None, str | None],
     cutters: tuple[Path | None, Path | None],
     *,
-    beam_size: int = BEAM_SIZE,
     length_penalty: float = 1.0,
     is_unk_produced: bool = True,
 ) -> Subject:
@@ -89,7 +88,7 @@ def read_model(
         pair=pair,
         languages=many,
         source_end=source_end,
-        beam_size=beam_size,
+        beam_size=BEAM_SIZE,
         length_penalty=length_penalty,
         max_source_tokens=max_tokens,
         max_output_tokens=max_tokens - bool(many),

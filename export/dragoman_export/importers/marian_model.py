@@ -89,8 +89,9 @@ class Parameters:
         source = "Wemb" if settings.tied_source else "encoder_Wemb"
         target = "Wemb" if settings.tied_source else "decoder_Wemb"
         for ours, name in ((SOURCE, source), (TARGET, target)):
-            rows = self._rows(name)
-            self.matrix(ours, [name], outputs=rows, inputs=width)
+            stored = self._items.stored.get(name)
+            table = self._items.floats.get(name, ()) if stored is None else stored.codes_NK
+            self.matrix(ours, [name], outputs=len(table), inputs=width)
         if settings.tied_source:
             self._same(TARGET, SOURCE)
         pieces = len(self.weights[TARGET])
@@ -118,10 +119,6 @@ class Parameters:
                 f"{self._items.path} has {unread[0]}, which its configuration says nothing of; such a model "
                 "can't be imported"
             )
-
-    def _rows(self, name: str) -> int:
-        stored = self._items.stored.get(name)
-        return len(self._items.floats.get(name, ())) if stored is None else len(stored.codes_NK)
 
     def _same(self, ours: str, other: str) -> None:
         self.weights[ours] = self.weights[other]

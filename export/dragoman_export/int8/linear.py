@@ -42,11 +42,6 @@ class MatrixProduct:
         """The matrix's axis of outputs."""
         return 0 if self.is_transposed else 1
 
-    @property
-    def by_output(self) -> NDArray[np.float32]:
-        """[K, N], either way."""
-        return self.array.T if self.is_transposed else self.array
-
 
 def matrix_product(node: ir.Node | None) -> MatrixProduct | None:
     """A MatMul or Gemm whose second factor is a constant matrix; None for any other node."""
@@ -229,7 +224,9 @@ def merge_sum(int8: Int8Graph, root: ir.Node) -> None:
         rest, constant = _without_constant(tape, value, total.shape[-1])
         others += [] if rest is None else [rest]
         constants += [] if constant is None else [constant]
-    matrix = np.concatenate([product.by_output for product in products.values()])
+    matrix = np.concatenate(
+        [each.array.T if each.is_transposed else each.array for each in products.values()]
+    )
     rows = tape.op("Concat", [product.rows for product in products.values()], {"axis": -1})
     rows.shape, rows.dtype = ir.Shape([total.shape[0], len(matrix)]), ir.DataType.FLOAT
     int8.bounded.add(rows)

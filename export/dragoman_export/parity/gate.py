@@ -24,7 +24,7 @@ from functools import partial
 import numpy as np
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import SpecialIds
-from dragoman_bundle.search import Hypothesis, Ids, beam_search
+from dragoman_bundle.search import Hypothesis, Ids, Sentences, beam_search
 
 from dragoman_export.model import KeptTo
 from dragoman_export.parity.bounds import BOUNDS, ParityError, check_loss
@@ -102,7 +102,7 @@ class ParityGate:
         source_ids: SpecialIds,
         target_ids: SpecialIds,
         source_end: bool = True,
-        text: Sequence[Sequence[int]] | None = None,
+        text: Sentences | None = None,
         start: Sequence[int] = (),
     ) -> None:
         """`text` are ids of source sentences; without it random ones stand in, and what is said is drawn.

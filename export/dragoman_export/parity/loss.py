@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from dragoman_bundle.search import Ids, Scores, pad_rows
+from dragoman_bundle.search import Ids, Scores, Sentences, pad_rows
 from numpy.typing import NDArray
 
 from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper, ShortlistStepper
@@ -65,13 +65,7 @@ class Words:
     """Translations of some sentences, and what a reference says along them, token by token."""
 
     def __init__(
-        self,
-        reference: ReferenceModel,
-        sources: Sequence[Sequence[int]],
-        targets: Sequence[Sequence[int]],
-        *,
-        pad_id: int,
-        eos_id: int,
+        self, reference: ReferenceModel, sources: Sentences, targets: Sentences, *, pad_id: int, eos_id: int
     ) -> None:
         """`targets` are those that are given. Sources end in eos; so do targets, where they ended."""
         self.sources, self.pad_id = sources, pad_id
@@ -119,7 +113,7 @@ class OwnWords(Words):
     def __init__(
         self,
         reference: ReferenceModel,
-        sources: Sequence[Sequence[int]],
+        sources: Sentences,
         *,
         pad_id: int,
         eos_id: int,
@@ -160,9 +154,7 @@ class OwnWords(Words):
         self.answers = _answers(parts, self.runs_US, steps.tensors())
 
 
-def tokens_along(
-    targets: Sequence[Sequence[int]], *, bos_id: int, eos_id: int
-) -> tuple[Ids, Ids, NDArray[np.bool_]]:
+def tokens_along(targets: Sentences, *, bos_id: int, eos_id: int) -> tuple[Ids, Ids, NDArray[np.bool_]]:
     """The tokens read along targets, those that follow, and where a target has not ended, [U, S] each."""
     follow_US = np.ascontiguousarray(pad_rows(targets, eos_id).T)
     read_US = np.concatenate([np.full_like(follow_US[:1], bos_id), follow_US[:-1]])
@@ -182,9 +174,7 @@ def steps_of_graphs(
         yield found, context
 
 
-def score_alone(
-    stepper: OnnxStepper, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
-) -> Scores:
+def score_alone(stepper: OnnxStepper, sources: Sentences, targets: Sentences) -> Scores:
     """The log-probability that the graphs give each target, the one row of its sentence: [S], in nats."""
     read_US, forced_US, runs_US = tokens_along(targets, bos_id=stepper.bos_id, eos_id=stepper.eos_id)
     steps = steps_of_graphs(stepper, stepper.encode(sources), read_US, forced_US)

@@ -15,7 +15,7 @@ import onnxruntime
 from dragoman_bundle.decoding import SLOW_FUSIONS
 from dragoman_bundle.machine import count_processors
 from dragoman_bundle.manifest import ENCODER_GRAPH, SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH, STEP_GRAPH
-from dragoman_bundle.search import Candidates, Ids, Scores, pad_rows
+from dragoman_bundle.search import Candidates, Ids, Scores, Sentences, pad_rows
 from dragoman_bundle.shortlist import PADDING
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
@@ -71,11 +71,11 @@ class OnnxStepper:
             eos_id=target.eos_id,
         )
 
-    def encode(self, sources: Sequence[Sequence[int]]) -> Context:
+    def encode(self, sources: Sentences) -> Context:
         """Memory and first state of sentences."""
         return self.run_encoder(sources)[1]
 
-    def run_encoder(self, sources: Sequence[Sequence[int]]) -> tuple[Arrays, Context]:
+    def run_encoder(self, sources: Sentences) -> tuple[Arrays, Context]:
         """The same with all that the graph returns beside it, by name."""
         length_S = np.array([len(source) for source in sources], np.int64)
         source_ST = pad_rows(sources, self.source_pad_id)
@@ -142,7 +142,7 @@ class ShortlistStepper(OnnxStepper):
         outputs = {output.name: output for output in self._shortlist.get_outputs()}
         return self.vocabulary_size * int(outputs["memory.output_weight"].shape[1])
 
-    def encode(self, sources: Sequence[Sequence[int]], candidates: Sequence[Ids] | None = None) -> Context:
+    def encode(self, sources: Sentences, candidates: Sequence[Ids] | None = None) -> Context:
         """Memory and first state of sentences, each with the target tokens it may use."""
         if candidates is None:
             candidates = [np.arange(self.vocabulary_size)] * len(sources)

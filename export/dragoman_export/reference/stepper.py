@@ -3,11 +3,10 @@
 Shapes: S sentences, K beam, C = 2K candidates, T source positions, V target vocabulary.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from dragoman_bundle.search import Candidates, Scores, pad_rows
+from dragoman_bundle.search import Candidates, Scores, Sentences, pad_rows
 from numpy.typing import NDArray
 
 from dragoman_export.reference.imported import Imported, TransformerArchitecture
@@ -32,7 +31,7 @@ class ReferenceStepper:
         self.eos_id = eos_id
         self.vocabulary_size = reference.vocabulary_size
 
-    def encode(self, sources: Sequence[Sequence[int]]) -> tuple[Arrays, Arrays]:
+    def encode(self, sources: Sentences) -> tuple[Arrays, Arrays]:
         """Memory and first state of sentences."""
         length_S = np.array([len(source) for source in sources], np.int64)
         return self._reference.encode(pad_rows(sources, self._source_pad_id), length_S)
@@ -64,7 +63,7 @@ class ReferenceStepper:
 class ReferenceSteps:
     """A reference, from the beginning of sentences."""
 
-    def __init__(self, reference: ReferenceModel, sources: Sequence[Sequence[int]], pad_id: int) -> None:
+    def __init__(self, reference: ReferenceModel, sources: Sentences, pad_id: int) -> None:
         self._reference = reference
         length_S = np.array([len(source) for source in sources])
         self._memory, self._state = reference.encode(pad_rows(sources, pad_id), length_S)

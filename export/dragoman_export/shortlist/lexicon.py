@@ -23,6 +23,7 @@ from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from dragoman_export.options import ShortlistOptions
 from dragoman_training.alignment.translation_table import TranslationTable
 
+Numbers = Sequence[int] | np.ndarray
 MAGIC = 0xF11A48D5013417F5
 _HEADER = struct.Struct("<6Q")
 _SUMMED_FROM = 16
@@ -79,6 +80,8 @@ def checksum(content: bytes) -> int:
     return seed
 
 
+Lines = Iterator[tuple[int, str]]
+"""Lines with their numbers, from 1 on."""
 NULL = "NULL"
 """What a lexicon calls the side of a word that stands for none of the other side."""
 MAX_LINE = 1 << 20
@@ -89,11 +92,7 @@ only those, but for pieces that were left out of the vocabulary as too rare."""
 
 
 def read_lexicon(
-    path: Path,
-    source: Tokenizer,
-    target: Tokenizer,
-    options: ShortlistOptions,
-    report: Callable[[str], None],
+    path: Path, source: Tokenizer, target: Tokenizer, options: ShortlistOptions, report: Callable[[str], None]
 ) -> Shortlist:
     """The shortlist in a file of any kind, text gzipped or not. Raises LexiconError.
 
@@ -138,11 +137,7 @@ class _Known:
 
 
 def _read_table(
-    path: Path,
-    lines: Iterator[tuple[int, str]],
-    source: Tokenizer,
-    target: Tokenizer,
-    options: ShortlistOptions,
+    path: Path, lines: Lines, source: Tokenizer, target: Tokenizer, options: ShortlistOptions
 ) -> Shortlist:
     known, probabilities = _Known(path), dict[tuple[int, int], float]()
     for number, line in lines:
@@ -174,11 +169,7 @@ def _read_table(
 
 
 def _read_map(
-    path: Path,
-    lines: Iterator[tuple[int, str]],
-    source: Tokenizer,
-    target: Tokenizer,
-    options: ShortlistOptions,
+    path: Path, lines: Lines, source: Tokenizer, target: Tokenizer, options: ShortlistOptions
 ) -> Shortlist:
     known = _Known(path)
     rows: list[set[int]] = [set() for _ in range(source.vocabulary_size)]
@@ -211,8 +202,8 @@ def _read_map(
     return shortlist_of([sorted(row) for row in rows], always, source, target)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines that are not blank."""
+def _lines(path: Path) -> Lines:
+    """Lines that are not blank."""
     try:
         with path.open("rb") as file:
             is_gzipped = file.read(2) == b"\x1f\x8b"
@@ -234,11 +225,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def make_shortlist(
-    table: TranslationTable,
-    count: Sequence[int] | np.ndarray,
-    source: Tokenizer,
-    target: Tokenizer,
-    options: ShortlistOptions,
+    table: TranslationTable, count: Numbers, source: Tokenizer, target: Tokenizer, options: ShortlistOptions
 ) -> Shortlist:
     """The table's likeliest targets; `count` is how often each target token occurs, from the first id on.
 
@@ -254,10 +241,7 @@ def make_shortlist(
 
 
 def shortlist_of(
-    targets: Sequence[Sequence[int] | np.ndarray],
-    frequent: Sequence[int] | np.ndarray,
-    source: Tokenizer,
-    target: Tokenizer,
+    targets: Sequence[Numbers], frequent: Numbers, source: Tokenizer, target: Tokenizer
 ) -> Shortlist:
     """The targets of each source token, and those that every sentence may use, to which its end belongs."""
     always = np.union1d(frequent, target.eos_id)
