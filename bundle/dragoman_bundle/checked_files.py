@@ -108,19 +108,20 @@ def _check_size(path: Path, size: int, entry: FileEntry) -> None:
         raise BundleFileError(f"{path} has {size} bytes, and the manifest says {entry.size}")
 
 
-def _place(folder: Path, name: str) -> Path:
-    relative = PurePosixPath(name)
-    path = folder / name
-    escapes = relative.is_absolute() or ".." in relative.parts or "\\" in name or ":" in name
+def leads_out(name: str) -> bool:
+    """Whether a file of that name may lie outside its folder, or can't be a file's on every system."""
+    path = PurePosixPath(name)
     # What is not printable, such as a byte of 0, no file system takes.
-    if escapes or not name.isprintable() or not _is_inside(path, folder):
+    is_odd = "\\" in name or ":" in name or not name.isprintable()
+    return is_odd or path.is_absolute() or ".." in path.parts
+
+
+def _place(folder: Path, name: str) -> Path:
+    path = folder / name
+    # Path.resolve raises where links go in a circle.
+    if leads_out(name) or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise BundleFileError(f"{folder}: file {name!r:.300} lies outside the bundle")
     return path
-
-
-def _is_inside(path: Path, folder: Path) -> bool:
-    # Path.resolve raises where links go in a circle.
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 EXTERNAL_DATA = "StringStringEntryProto"

@@ -8,7 +8,6 @@ import dataclasses
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 from dragoman_bundle.bundle import Bundle, open_bundle
@@ -31,9 +30,6 @@ from dragoman_export.parity.gate import Parity, ParityGate
 from dragoman_export.parity.onnx_stepper import OnnxStepper, ShortlistStepper
 from dragoman_export.parity.sentences import CheckText, text_sources
 from dragoman_export.shortlist.graphs import make_shortlist_graphs
-
-if TYPE_CHECKING:
-    from dragoman_export.options import ShortlistRequest
 
 
 class Stages:
@@ -58,39 +54,6 @@ def num_stages(precisions: Sequence[str], *, has_shortlist: bool) -> int:
     quantizations = "int8" in precisions
     per_precision = 3 if has_shortlist else 2
     return 1 + traces + quantizations + has_shortlist + per_precision * len(precisions)
-
-
-def export_foreign(
-    subject: Subject,
-    destination: Path,
-    *,
-    precisions: Sequence[str],
-    overwrite: bool = False,
-    shortlist: "ShortlistRequest | None" = None,
-    check_text: CheckText | None = None,
-    report: Callable[[str], None],
-) -> Bundle:
-    """Writes a bundle of a model from elsewhere as `export_subject` does, its shortlist made of files.
-
-    The graphs are checked on their text where there is some and no other is given.
-    """
-    build = None
-    if shortlist is not None:
-        if subject.languages:
-            raise ValueError("a shortlist is of two languages, and this model of many: leave it out")
-        build = shortlist.builder(subject, report)
-        subject = with_told(subject, shortlist.command_line())
-        if check_text is None and shortlist.shortlist_text is not None:
-            check_text = CheckText.read(shortlist.shortlist_text[0])
-    return export_subject(
-        subject,
-        destination,
-        precisions=precisions,
-        overwrite=overwrite,
-        build_shortlist=build,
-        check_text=check_text,
-        report=report,
-    )
 
 
 def export_subject(
@@ -165,8 +128,7 @@ def export_subject(
             shortlist = ShortlistSpec(file=SHORTLIST_FILE, memory=shortlist_memory(shortlist_graphs))
         manifest = make_manifest(
             subject,
-            name=name,
-            version=version,
+            destination,
             precisions=precisions,
             contract=contract,
             tokenizers=write_tokenizers(folder, source, target),

@@ -3,6 +3,7 @@
 import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import onnx_ir as ir
 from dragoman_bundle.decoding import DecodingDefaults
@@ -23,14 +24,6 @@ from dragoman_export.graphs.attention import PAST
 from dragoman_export.graphs.builder import GROWTH, Graphs
 from dragoman_export.model import Subject
 from dragoman_export.shortlist.graphs import ShortlistGraphs
-
-DTYPES = {
-    ir.DataType.FLOAT: "float32",
-    ir.DataType.FLOAT16: "float16",
-    ir.DataType.BOOL: "bool",
-    ir.DataType.INT64: "int64",
-    ir.DataType.INT8: "int8",
-}
 
 
 def tensor_contract(graphs: Mapping[str, Graphs]) -> TensorContract:
@@ -61,10 +54,10 @@ def _spec(name: str, values: Mapping[str, ir.Value]) -> TensorSpec:
     sizes = next(iter(values.values())).shape
     assert sizes is not None
     shape = tuple(size if isinstance(size, int) else str(size) for size in sizes)
-    types = {precision: value.dtype for precision, value in values.items()}
+    types = {precision: value.dtype for precision, value in values.items() if value.dtype is not None}
     return TensorSpec(
         name=name,
-        dtype={precision: DTYPES[dtype] for precision, dtype in types.items() if dtype is not None},
+        dtype={precision: dtype.numpy().name for precision, dtype in types.items()},
         shape=shape,
         growth_axis=shape.index(GROWTH) if GROWTH in shape else None,
         padded_behind=tuple(precision for precision, value in values.items() if _is_packed(value)),
@@ -79,20 +72,19 @@ def _is_packed(state: ir.Value) -> bool:
 
 def make_manifest(
     subject: Subject,
+    destination: Path,
     *,
-    name: str,
-    version: str,
     precisions: Sequence[str],
     contract: TensorContract,
     tokenizers: TokenizerFiles,
     shortlist: ShortlistSpec | None,
 ) -> Manifest:
-    """The manifest of a bundle that is not sealed yet: without sums of its files, without quality."""
+    """The manifest of a bundle on its way to NAME/VERSION: without sums of its files, without quality."""
     source, target = subject.source_tokenizer, subject.target_tokenizer
     return Manifest(
         format_version=FORMAT_VERSION,
-        name=name,
-        version=version,
+        name=destination.parent.name,
+        version=destination.name,
         source_language=subject.source_language,
         target_language=subject.target_language,
         architecture=_architecture(subject),

@@ -20,10 +20,11 @@ from dragoman_export.get.registry import (
     kept_offers,
     offers,
 )
-from dragoman_export.options import ExportRequest, check_folder, export_options, options_of
+from dragoman_export.options import ExportRequest, ShortlistRequest, check_folder, export_options, options_of
 
 if TYPE_CHECKING:
     from dragoman_bundle.bundle import Bundle
+    from dragoman_bundle.shortlist import Shortlist
 
     from dragoman_export.model import Subject
 
@@ -213,8 +214,9 @@ def _bring(
     folder = None if offer is None else places.downloads / offer.folder
 
     def make(report: Callable[[str], None]) -> "Bundle":
-        from dragoman_export.assembly import export_foreign
+        from dragoman_export.assembly import export_subject
         from dragoman_export.memory import WITHOUT_PYTORCH, check_memory
+        from dragoman_export.parity.sentences import CheckText
 
         path = Path(spec)
         if offer is not None and folder is not None:
@@ -243,12 +245,17 @@ def _bring(
             )
         pair = places.models.absolute() / called
         target = place or (_next_version(pair) if offer is None else pair / offer.version)
-        return export_foreign(
+        build = None
+        if shortlist.has_files:
+            subject, build = _with_shortlist(subject, shortlist, report)
+            if text is None and shortlist.shortlist_text is not None:
+                text = CheckText.read(shortlist.shortlist_text[0])
+        return export_subject(
             subject,
             target,
             precisions=request.precisions,
             overwrite=request.force,
-            shortlist=shortlist if shortlist.has_files else None,
+            build_shortlist=build,
             check_text=text,
             report=report,
         )
@@ -274,6 +281,17 @@ def _attributed(subject: "Subject", offer: Offer, name: str) -> "Subject":
             credit=f"{offer.credit} ({offer.spec})",
         ),
     )
+
+
+def _with_shortlist(
+    subject: "Subject", shortlist: ShortlistRequest, report: Callable[[str], None]
+) -> "tuple[Subject, Callable[[], Shortlist]]":
+    """The subject, its card telling of a shortlist made of files, and what makes that. Raises ValueError."""
+    from dragoman_export.assembly import with_told
+
+    if subject.languages:
+        raise ValueError("a shortlist is of two languages, and this model of many: leave it out")
+    return with_told(subject, shortlist.command_line()), shortlist.builder(subject, report)
 
 
 def _next_version(folder: Path) -> Path:

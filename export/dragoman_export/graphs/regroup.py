@@ -10,13 +10,12 @@ new one's; T source positions of the new batch, U steps that a state has grown b
 
 from pathlib import Path
 
+import numpy as np
 import onnx_ir as ir
 from dragoman_bundle.manifest import REGROUP_GRAPH, TensorContract, TensorSpec
 
 from dragoman_export.graphs.builder import GraphBuilder
-from dragoman_export.manifest import DTYPES
 
-_TYPES = {name: dtype for dtype, name in DTYPES.items()}
 _INDICES: dict[str, tuple[ir.DataType, list[str | int]]] = {
     "origin": (ir.DataType.INT64, ["S"]),
     "running_position": (ir.DataType.INT64, ["T"]),
@@ -115,4 +114,4 @@ class _Regroup:
         return self._inputs[name]
 
     def _type(self, spec: TensorSpec) -> ir.DataType:
-        return _TYPES[spec.dtype[self._precision]]
+        return ir.DataType.from_numpy(np.dtype(spec.dtype[self._precision]))

@@ -38,8 +38,7 @@ class StepInputs:
     @classmethod
     def of(cls, build: GraphBuilder) -> "StepInputs":
         """The graph's inputs of these names."""
-        types = {"token": INT64, "parent": INT64, "score": FLOAT}
-        types["forced"] = INT64
+        types = {"token": INT64, "parent": INT64, "score": FLOAT, "forced": INT64}
         return cls(**{name: build.input(name, ["S", "K"], dtype) for name, dtype in types.items()})
 
 

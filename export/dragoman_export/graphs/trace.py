@@ -69,13 +69,7 @@ def trace(model: Seq2Seq, *, dtype: torch.dtype = torch.float32) -> Graphs:
             tuple(_axes(outputs[name], {"S": p, "T": t, GROWTH: u}) for name in state_names),
         ),
         ["token", "parent", "score", "forced", *memory_names, *state_names],
-        [
-            "top_score",
-            "top_index",
-            "forced_score",
-            "attention",
-            *(f"next_{name}" for name in state_names),
-        ],
+        ["top_score", "top_index", "forced_score", "attention", *(f"next_{name}" for name in state_names)],
     )
     store_by_rows(decoder_step.graph)
     if dtype == torch.float32:
@@ -138,15 +132,9 @@ def _export(
 
 def _example(value: ir.Value, sizes: dict[str, int]) -> Tensor:
     """A tensor of the value's type and, with the given sizes, of its shape."""
-    dtypes = {
-        ir.DataType.FLOAT: torch.float32,
-        ir.DataType.FLOAT16: torch.float16,
-        ir.DataType.BOOL: torch.bool,
-        ir.DataType.INT64: torch.int64,
-    }
     assert value.dtype is not None
     shape = [size if isinstance(size, int) else sizes[size] for size in _sizes(value)]
-    return torch.zeros(shape, dtype=dtypes[value.dtype])
+    return torch.from_numpy(np.zeros(shape, value.dtype.numpy()))
 
 
 def _axes(value: ir.Value, symbols: dict[str, torch.export.Dim]) -> Axes:

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from dragoman_bundle.checked_files import leads_out
+
 from dragoman_export.importers.ctranslate2 import read_model
 from dragoman_export.importers.ctranslate2_tokenizers import find_tokenizer
 from dragoman_export.importers.files import FormatError, read_object
@@ -53,13 +55,10 @@ def unpack(
 
 
 def _check_place(archive: Path, entry: zipfile.ZipInfo) -> None:
-    name = entry.filename
-    path = PurePosixPath(name)
-    escapes = (
-        path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or not name.isprintable()
-    )
-    if escapes or stat.S_ISLNK(entry.external_attr >> 16):
-        raise FormatError(f"{archive}: {name!r} leads out of the archive; nothing of it was unpacked")
+    if leads_out(entry.filename) or stat.S_ISLNK(entry.external_attr >> 16):
+        raise FormatError(
+            f"{archive}: {entry.filename!r} leads out of the archive; nothing of it was unpacked"
+        )
 
 
 def _check_sizes(archive: Path, entries: list[zipfile.ZipInfo], max_bytes: int) -> None:

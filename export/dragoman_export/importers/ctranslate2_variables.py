@@ -4,6 +4,7 @@ Owns the layout, aliases and quantization: int8 has a scale for each row, int16 
 code / scale. The file is mapped, and its variables are views of it. Must not know what the variables mean.
 """
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -52,13 +53,10 @@ class BinaryModel:
 
     def count(self, prefix: str) -> int:
         """How many of `prefix_0`, `prefix_1`, … there are with something below them."""
-        depth = prefix.count("/") + 1
         names = [*self.variables, *self.aliases]
-        scopes = {"/".join(name.split("/")[:depth]) for name in names if name.count("/") >= depth}
-        number = 0
-        while f"{prefix}_{number}" in scopes:
-            number += 1
-        return number
+        scopes = (f"{prefix}_{number}/" for number in itertools.count())
+        found = itertools.takewhile(lambda scope: any(name.startswith(scope) for name in names), scopes)
+        return len(list(found))
 
     def floats(self, name: str, *shape: int | None) -> Floats:
         """A tensor, quantized or not; None stands for any size of an axis."""

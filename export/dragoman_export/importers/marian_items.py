@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ ALPHA = "_QuantMultA"
 NOT_TRANSPOSED = "Wemb"
 """What the name of a matrix holds that a `.bin` has by rows as it is, and not transposed."""
 _VERSION, _ENCRYPTED = 1, 2
-_INT8, _FLOAT16, _FLOAT32 = 0x0101, 0x0402, 0x0404
+_TYPES = {0x0404: "<f4", 0x0402: "<f2", 0x0101: "i1"}
 _INTGEMM8 = (0x4101, 0x10101)
 """Of Firefox's fork, and of Marian."""
 _MAX_AXES = 4
@@ -113,18 +112,13 @@ def _read_binary(path: Path) -> Iterator[tuple[str, NDArray[np.generic] | Stored
 def _value(
     path: Path, name: str, kind: int, shape: tuple[int, ...], data: memoryview
 ) -> NDArray[np.generic] | StoredWeight:
-    dtypes: dict[int, np.dtype[Any]] = {
-        _FLOAT32: np.dtype("<f4"),
-        _FLOAT16: np.dtype("<f2"),
-        _INT8: np.dtype("i1"),
-    }
     is_stored = kind in _INTGEMM8
-    if not is_stored and kind not in dtypes:
+    if not is_stored and kind not in _TYPES:
         raise FormatError(
             f"{path}: {name} is of type {kind:#x}; what is read is float32, float16 and intgemm8, which does "
             "not depend on the processor"
         )
-    dtype = np.dtype("i1") if is_stored else dtypes[kind]
+    dtype = np.dtype("i1" if is_stored else _TYPES[kind])
     count = math.prod(shape)
     if min(shape) < 1 or count * dtype.itemsize + 4 * is_stored > len(data):
         raise FormatError(f"{path} is damaged: {name} is {list(shape)}, and has {len(data)} bytes")

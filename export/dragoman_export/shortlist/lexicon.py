@@ -35,15 +35,6 @@ class LexiconError(ValueError):
     """A file that is no lexicon that is known, is damaged, or is one of another vocabulary."""
 
 
-def is_binary(path: Path) -> bool:
-    """Whether a file begins as one of these. Raises LexiconError where it can't be read."""
-    try:
-        with path.open("rb") as file:
-            return file.read(8) == MAGIC.to_bytes(8, "little")
-    except OSError as error:
-        raise LexiconError(f"{path} can't be read: {error.strerror}") from error
-
-
 def read_binary(path: Path, source: Tokenizer, target: Tokenizer) -> Shortlist:
     """The shortlist in such a file, whole. Raises LexiconError."""
     content = path.read_bytes()
@@ -99,16 +90,20 @@ def read_lexicon(
     Of a lexicon the options say how much is kept; its frequent pieces are those of the lowest ids, by which
     Marian's vocabularies are sorted. A vmap and Firefox's are kept whole.
     """
-    if is_binary(path):
+    try:
+        with path.open("rb") as file:
+            is_binary = file.read(8) == MAGIC.to_bytes(8, "little")
+    except OSError as error:
+        raise LexiconError(f"{path} can't be read: {error.strerror}") from error
+    if is_binary:
         shortlist = read_binary(path, source, target)
-        report(f"shortlist: {len(shortlist.target_N):,} entries of {path.name}")
-        return shortlist
-    lines = _lines(path)
-    first = next(lines, None)
-    if first is None:
-        raise LexiconError(f"{path} is empty")
-    read = _read_map if "\t" in first[1] else _read_table
-    shortlist = read(path, chain([first], lines), source, target, options)
+    else:
+        lines = _lines(path)
+        first = next(lines, None)
+        if first is None:
+            raise LexiconError(f"{path} is empty")
+        read = _read_map if "\t" in first[1] else _read_table
+        shortlist = read(path, chain([first], lines), source, target, options)
     report(f"shortlist: {len(shortlist.target_N):,} entries of {path.name}")
     return shortlist
 
