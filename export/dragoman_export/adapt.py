@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dragoman_export.options import FILE, FOLDER, NEW_FOLDER
+
 if TYPE_CHECKING:
     import numpy as np
     from dragoman_bundle.bundle import Bundle
@@ -16,18 +18,13 @@ if TYPE_CHECKING:
     from dragoman_training.recipe.settings import Recipe
 
 START, RECIPE = "start.safetensors", "recipe.toml"
-_FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.argument("folder", metavar="BUNDLE", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.argument("source", metavar="SOURCE", type=_FILES)
-@click.argument("target", metavar="TARGET", type=_FILES)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the training.  [default: runs/NAME-adapted]",
-)
+@click.argument("folder", metavar="BUNDLE", type=FOLDER)
+@click.argument("source", metavar="SOURCE", type=FILE)
+@click.argument("target", metavar="TARGET", type=FILE)
+@click.option("--out", type=NEW_FOLDER, help="Folder of the training.  [default: runs/NAME-adapted]")
 @click.option(
     "--epochs", default=3, show_default=True, type=click.IntRange(min=1), help="Passes over the pairs."
 )
@@ -46,7 +43,7 @@ _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--old",
     nargs=2,
-    type=_FILES,
+    type=FILE,
     metavar="SOURCE TARGET",
     help="Text of the kind that the model knows, to say what it lost there.",
 )

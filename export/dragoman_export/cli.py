@@ -6,25 +6,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dragoman_export.options import ExportRequest, check_folder, export_options
+from dragoman_export.options import FILE, FOLDER, NEW_FOLDER, ExportRequest, check_folder, export_options
 
 if TYPE_CHECKING:
     from dragoman_bundle.bundle import Bundle
 
 
 @click.command()
-@click.argument(
-    "paths",
-    metavar="CHECKPOINT...",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-)
+@click.argument("paths", metavar="CHECKPOINT...", nargs=-1, required=True, type=FILE)
 @click.option(
     "--out",
     required=True,
     metavar="models/NAME/VERSION",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NEW_FOLDER,
     callback=check_folder,
     help="The bundle's folder; its last two parts are the model's name and version.",
 )
@@ -106,10 +100,8 @@ def export(
 
 
 @click.command("record-quality")
-@click.argument("bundle", metavar="BUNDLE", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.argument(
-    "results", metavar="RESULTS.json", type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
+@click.argument("bundle", metavar="BUNDLE", type=FOLDER)
+@click.argument("results", metavar="RESULTS.json", type=FILE)
 @click.option(
     "--test-set", required=True, metavar="NAME", help="What was translated, such as multi30k/test2016."
 )

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 Command = Callable[..., None]
 Decorator = Callable[[Command], Command]
 Report = Callable[[str], None]
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def _parse_precisions(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
@@ -254,21 +256,21 @@ shortlist_options = options_of(
             "--shortlist-text",
             metavar="SOURCE TARGET",
             nargs=2,
-            type=_FILE,
+            type=FILE,
             help="Learn the shortlist from these files, which match line by line: any text of the kind "
             "that will be translated.",
         ),
         click.option(
             "--shortlist-lexicon",
             metavar="FILE",
-            type=_FILE,
+            type=FILE,
             help="Take the shortlist from Marian's lex.s2t, gzipped or not, or CTranslate2's vmap.",
         ),
         click.option(
             "--shortlist-from",
             "shortlist_aligner",
             metavar="DIR",
-            type=click.Path(exists=True, file_okay=False, path_type=Path),
+            type=FOLDER,
             help="Learn the shortlist from the words that this aligner, saved by `dragoman align train`, "
             "links in the training corpus or in --shortlist-text.  [default: from the pieces alone, by "
             "IBM model 1]",
@@ -325,7 +327,7 @@ def export_options(precisions: str) -> Decorator:
             click.option(
                 "--check-text",
                 metavar="FILE",
-                type=click.Path(exists=True, dir_okay=False, path_type=Path),
+                type=FILE,
                 help="Source sentences, one a line, on which the graphs of lower precisions are held against "
                 "the model itself.  [default: those of the training corpus or --shortlist-text, or else "
                 "samples of the model's own]",

@@ -20,15 +20,21 @@ from dragoman_export.get.registry import (
     kept_offers,
     offers,
 )
-from dragoman_export.options import ExportRequest, ShortlistRequest, check_folder, export_options, options_of
+from dragoman_export.options import (
+    FILE,
+    NEW_FOLDER,
+    ExportRequest,
+    ShortlistRequest,
+    check_folder,
+    export_options,
+    options_of,
+)
 
 if TYPE_CHECKING:
     from dragoman_bundle.bundle import Bundle
     from dragoman_bundle.shortlist import Shortlist
 
     from dragoman_export.model import Subject
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -45,7 +51,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--out",
     metavar="models/NAME/VERSION",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NEW_FOLDER,
     callback=check_folder,
     help="The bundle's folder; its last two parts are the model's name and version.  [default: in --models, "
     "called by the languages and the registry's version]",
@@ -55,11 +61,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "places",
     [
         click.option(
-            "--models",
-            default="models",
-            show_default=True,
-            type=click.Path(file_okay=False, path_type=Path),
-            help="Folder of bundles.",
+            "--models", default="models", show_default=True, type=NEW_FOLDER, help="Folder of bundles."
         ),
         click.option(
             "--mirror",
@@ -73,7 +75,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
             metavar="DIR",
             envvar="DRAGOMAN_CACHE",
             show_envvar=True,
-            type=click.Path(file_okay=False, path_type=Path),
+            type=NEW_FOLDER,
             help="Folder that downloads are kept in.  [default: they are removed once there is a bundle]",
         ),
         click.option("--offline", is_flag=True, help="Take all from --cache, as an earlier run has left it."),
@@ -94,15 +96,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
         click.option(
             "--source-tokenizer",
             metavar="FILE",
-            type=_FILE,
+            type=FILE,
             help="Of a model of CTranslate2's or Marian's, the sentencepiece model, or that of the source.  "
             "[default: what lies in the folder]",
         ),
         click.option(
-            "--target-tokenizer",
-            metavar="FILE",
-            type=_FILE,
-            help="The target's, where it is another.",
+            "--target-tokenizer", metavar="FILE", type=FILE, help="The target's, where it is another."
         ),
         click.option(
             "--max-unpacked-size",

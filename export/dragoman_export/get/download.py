@@ -77,11 +77,8 @@ def fetch(
             failures = failures + 1 if _size(part) <= before else 0
             is_final = isinstance(error, urllib.error.HTTPError) and error.code < 500 and error.code != 429
             if is_final or failures >= ATTEMPTS:
-                kept = (
-                    f"; {_size(part)} bytes are kept, and the same command goes on there"
-                    if _size(part)
-                    else ""
-                )
+                size = _size(part)
+                kept = f"; {size} bytes are kept, and the same command goes on there" if size else ""
                 raise DownloadError(_reason(file.url, error) + kept) from error
             wait(float(2**failures))
     _validator_file(part).unlink(missing_ok=True)

@@ -30,18 +30,8 @@ from dragoman_export.reference.imported import (
 NUM_HEADS = {"": 8, "TransformerBase": 8, "TransformerBig": 16, "TransformerSpec": 8}
 """The kinds of models that are read, and their heads where nothing tells them."""
 REVISIONS = range(2, 8)
-ACTIVATIONS: tuple[Activation | None, ...] = (
-    "relu",
-    "gelu-tanh",
-    "swish",
-    "gelu",
-    "gelu-sigmoid",
-    None,
-    None,
-)
-"""By CTranslate2's numbers; None for tanh and the logistic function, which our Transformer has not."""
-
-
+ACTIVATIONS: tuple[Activation, ...] = ("relu", "gelu-tanh", "swish", "gelu", "gelu-sigmoid")
+"""By CTranslate2's numbers. Behind them are tanh and the logistic function, which our Transformer has not."""
 PARTS = {
     "self_attention.input": "self_attention/linear_0",
     "self_attention.output": "self_attention/linear_1",
@@ -165,17 +155,16 @@ def _read_side(model: BinaryModel, side: str, width: int) -> _Side:
     if not 0 < heads <= width or width % heads:
         raise FormatError(f"{model.path}: {side} has {heads} heads, which do not divide {width}")
     number = int(told("activation", 0))
-    activation = ACTIVATIONS[number] if 0 <= number < len(ACTIVATIONS) else None
-    if activation is None:
+    if not 0 <= number < len(ACTIVATIONS):
         raise FormatError(
             f"{model.path}: its feed-forward layers have the activation {number} of CTranslate2; known are "
-            + ", ".join(f"{index} ({name})" for index, name in enumerate(ACTIVATIONS) if name)
+            + ", ".join(f"{index} ({name})" for index, name in enumerate(ACTIVATIONS))
         )
     return _Side(
         layers=layers,
         heads=heads,
         norm="pre" if told("pre_norm", 1) else "post",
-        activation=activation,
+        activation=ACTIVATIONS[number],
         scale=_scale(model, side, width),
     )
 

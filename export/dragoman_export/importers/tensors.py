@@ -22,28 +22,20 @@ from numpy.typing import DTypeLike, NDArray
 
 from dragoman_export.importers.files import FormatError, map_file
 
-_SAFETENSORS: dict[str, DTypeLike] = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "F16": "<f2",
-    "BF16": ml_dtypes.bfloat16,
-    "I64": "<i8",
-    "I32": "<i4",
-    "I8": "i1",
-    "U8": "u1",
-    "BOOL": "?",
-}
-_STORAGES: dict[str, DTypeLike] = {
-    "DoubleStorage": "<f8",
-    "FloatStorage": "<f4",
-    "HalfStorage": "<f2",
-    "BFloat16Storage": ml_dtypes.bfloat16,
-    "LongStorage": "<i8",
-    "IntStorage": "<i4",
-    "CharStorage": "i1",
-    "ByteStorage": "u1",
-    "BoolStorage": "?",
-}
+_TYPES: tuple[tuple[str, str, DTypeLike], ...] = (
+    ("F64", "Double", "<f8"),
+    ("F32", "Float", "<f4"),
+    ("F16", "Half", "<f2"),
+    ("BF16", "BFloat16", ml_dtypes.bfloat16),
+    ("I64", "Long", "<i8"),
+    ("I32", "Int", "<i4"),
+    ("I8", "Char", "i1"),
+    ("U8", "Byte", "u1"),
+    ("BOOL", "Bool", "?"),
+)
+"""What safetensors calls a type of numbers, and PyTorch a storage of them."""
+_SAFETENSORS = {name: dtype for name, _, dtype in _TYPES}
+_STORAGES = {f"{name}Storage": dtype for _, name, dtype in _TYPES}
 _MAGIC = 0x1950A86A20F9469CFC6C
 """What a file of PyTorch before 1.6 begins with."""
 

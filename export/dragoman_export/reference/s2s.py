@@ -41,7 +41,7 @@ class S2SReference(Reference):
             x_STD = self._read(x_STD, np.ones_like(mask_ST), f"encoder_upper.{number}", number)
         mean_SM = (x_STD * mask_ST[:, :, None]).sum(axis=1) / mask_ST.sum(axis=1, keepdims=True)
         start_SH = np.tanh(self._dense(mean_SM, "bridge"))
-        keys = self._normed(self.product(x_STD, "attention.keys.weight"), "attention.keys")
+        keys = self._product(x_STD, "attention.keys")
         memory = {"mask": mask_ST, "values": x_STD, "keys": keys + self.weights["attention.keys.bias"]}
         return memory, {f"hidden{number}": start_SH for number in range(a.decoder_layers)}
 
@@ -84,10 +84,10 @@ class S2SReference(Reference):
 
     def _cell(self, inputs_RD: Array | None, hidden_RH: Array, name: str) -> Array:
         """A GRU's new state; a cell without inputs is a transition."""
-        recurrent = self._normed(self.product(hidden_RH, f"{name}.recurrent.weight"), f"{name}.recurrent")
+        recurrent = self._product(hidden_RH, f"{name}.recurrent")
         given = np.zeros_like(recurrent)
         if inputs_RD is not None:
-            given = self._normed(self.product(inputs_RD, f"{name}.input.weight"), f"{name}.input")
+            given = self._product(inputs_RD, f"{name}.input")
         r, z, n = np.split(given, 3, axis=-1)
         r_h, z_h, n_h = np.split(recurrent, 3, axis=-1)
         r_b, z_b, n_b = np.split(self.weights[f"{name}.bias"], 3)
@@ -98,7 +98,7 @@ class S2SReference(Reference):
         return (1 - update) * candidate + update * hidden_RH
 
     def _attend(self, hidden_RH: Array, memory: Arrays, shape: tuple[int, ...]) -> tuple[Array, Array]:
-        query_RM = self._normed(self.product(hidden_RH, "attention.query.weight"), "attention.query")
+        query_RM = self._product(hidden_RH, "attention.query")
         query_SK1M = query_RM.reshape(*shape, 1, -1)
         scores_SKT = np.tanh(query_SK1M + memory["keys"][:, None]) @ self.weights["attention.direction"]
         attention_SKT = masked_softmax(scores_SKT, memory["mask"][:, None])
@@ -106,7 +106,9 @@ class S2SReference(Reference):
         return context_SKM.reshape(len(hidden_RH), -1), attention_SKT
 
     def _dense(self, rows: Array, name: str) -> Array:
-        return self._normed(self.product(rows, f"{name}.weight"), name) + self.weights[f"{name}.bias"]
+        return self._product(rows, name) + self.weights[f"{name}.bias"]
 
-    def _normed(self, x: Array, name: str) -> Array:
+    def _product(self, rows: Array, name: str) -> Array:
+        """Rows times a matrix, normalised by layer where there are weights for it."""
+        x = self.product(rows, f"{name}.weight")
         return self.norm(x, f"{name}.norm") if f"{name}.norm.weight" in self.weights else x
