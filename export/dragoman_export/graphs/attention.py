@@ -65,7 +65,7 @@ def scores_by_position(build: GraphBuilder, queries_XHQA: ir.Value, keys_XHNA: i
     scale = build.number(1 / math.sqrt(width_of(queries_XHQA)))
     scaled = build.op("Mul", [queries_XHQA, scale], queries_XHQA.shape)
     turned = build.op("Transpose", [_with_spare(build, scaled)], perm=[0, 1, 3, 2])
-    return _without_last(build, build.op("MatMul", [keys_XHNA, turned]), axis=3)
+    return build.slice(build.op("MatMul", [keys_XHNA, turned]), 0, -1, 3)
 
 
 def softmax(build: GraphBuilder, scores_XHQN: ir.Value, mask: Mask) -> ir.Value:
@@ -77,14 +77,13 @@ def softmax(build: GraphBuilder, scores_XHQN: ir.Value, mask: Mask) -> ir.Value:
     exponents = build.op("Clip", [build.op("Sub", [scores, largest]), least])
     powers = build.op("Where", [mask.is_masked, zero, build.op("Exp", [exponents])], dtype=ir.DataType.FLOAT)
     sums_XHQ2 = product(build, powers, mask.columns)
-    first = [build.constant([number]) for number in (0, 1, 3)]
-    return build.op("Div", [powers, build.op("Slice", [sums_XHQ2, *first])])
+    return build.op("Div", [powers, build.slice(sums_XHQ2, 0, 1, 3)])
 
 
 def product(build: GraphBuilder, rows_XHQN: ir.Value, columns: ir.Value) -> ir.Value:
     """[X, H, Q, N] by [X, H, N, Y], with a spare query."""
     rows = build.cast(rows_XHQN, columns.dtype or build.dtype)
-    return _without_last(build, build.op("MatMul", [_with_spare(build, rows), columns]), axis=2)
+    return build.slice(build.op("MatMul", [_with_spare(build, rows), columns]), 0, -1, 2)
 
 
 def attend(
@@ -135,11 +134,6 @@ def _with_spare(build: GraphBuilder, rows: ir.Value) -> ir.Value:
     return build.op("Pad", [rows, build.constant([0, 0, 0, 0, 0, 0, 1, 0])], mode="constant")
 
 
-def _without_last(build: GraphBuilder, values: ir.Value, *, axis: int) -> ir.Value:
-    bounds = [build.constant([number]) for number in (0, -1, axis)]
-    return build.op("Slice", [values, *bounds])
-
-
 PAST = "GroupQueryAttention"
 HEAD_WIDTH = 8
 """The kernel of pasts takes heads as wide as a multiple of this."""
@@ -157,8 +151,7 @@ def attend_to_source(
     padded = build.op("Pad", [queries_SQD, build.constant([0, 0, 0, 0, 1, 0])], mode="constant")
     inputs = [padded, keys, values, None, is_inside_ST]
     context = build.op("MultiHeadAttention", inputs, domain=KERNELS, num_heads=heads)
-    bounds = [build.constant([number]) for number in (0, -1, 1)]
-    return build.op("Slice", [context, *bounds], queries_SQD.shape)
+    return build.slice(context, 0, -1, 1, queries_SQD.shape)
 
 
 class PackedPast:

@@ -233,6 +233,13 @@ class GraphBuilder:
         target = sizes if isinstance(sizes, ir.Value) else self.constant(sizes)
         return self.op("Reshape", [value, target], shape)
 
+    def slice(
+        self, value: ir.Value, start: int, end: int, axis: int, shape: Shape | ir.Shape | None = None
+    ) -> ir.Value:
+        """The part of a value from `start` up to `end` along an axis."""
+        bounds = [self.constant([number]) for number in (start, end, axis)]
+        return self.op("Slice", [value, *bounds], shape)
+
     def linear(self, rows: ir.Value, name: str) -> ir.Value:
         """A linear layer: [..., K] -> [..., N]."""
         shape = [*_leading(rows), self.rows(f"{name}.weight")]

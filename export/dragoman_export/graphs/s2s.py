@@ -144,9 +144,7 @@ class _Encoder(_Side):
         mask = make_mask(build, mask_ST)
         one = build.constant([1])
         rows = build.op("Unsqueeze", [build.op("Unsqueeze", [mask_ST, one]), one])
-        count = build.op(
-            "Slice", [product(build, rows, mask.columns), *(build.constant([n]) for n in (0, 1, 3))]
-        )
+        count = build.slice(product(build, rows, mask.columns), 0, 1, 3)
         total = product(build, rows, build.op("Unsqueeze", [x, one]))
         mean = build.op("Div", [total, build.cast(count, build.dtype)])
         return build.reshape(mean, [-1, width], ["S", width])
@@ -176,8 +174,7 @@ class _Encoder(_Side):
             scan_input_directions=[direction] * 2,
             scan_output_directions=[direction],
         )
-        bounds = [build.constant([n]) for n in (0, -1, 0)]
-        outputs = build.op("Slice", [outputs, *bounds], ["S", "T", a.units])
+        outputs = build.slice(outputs, 0, -1, 0, ["S", "T", a.units])
         is_added = a.skip and number > 0
         return build.op("Add", [outputs, x], outputs.shape) if is_added else outputs
 

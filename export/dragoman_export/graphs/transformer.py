@@ -328,9 +328,8 @@ class _Step(_Side):
         return build.op("Squeeze", [weights_SHKT, build.constant([1])])
 
     def _one_head(self, values_SHXX: ir.Value, head: int) -> ir.Value:
-        bounds = [self._build.constant([number]) for number in (head, head + 1, 1)]
         shape = None if values_SHXX.shape is None else [None, 1, *values_SHXX.shape[2:]]
-        return self._build.op("Slice", [values_SHXX, *bounds], shape)
+        return self._build.slice(values_SHXX, head, head + 1, 1, shape)
 
 
 def _swish(build: GraphBuilder, x: ir.Value, slope: float = 1.0) -> ir.Value:

@@ -49,20 +49,19 @@ def read_settings(folder: Path, model: BinaryModel) -> Settings:
             "add_source_eos": bool(model.number("with_source_eos", 0)),
             "decoder_start_token": None if model.number("user_decoder_start_tokens", 0) else start,
         }
-    if table.get("multi_query_attention"):
-        raise FormatError(f"{folder} has multi-query attention, which our Transformer has no place for")
-    if table.get("quantization_type"):
-        raise FormatError(f"{folder} is quantized as AWQ, which is not read; int8 and int16 are")
-    if table.get("add_source_bos"):
-        raise FormatError(
-            f"{folder} wants {table.get('bos_token')!r} before every source (add_source_bos); such models "
-            "can't be exported"
-        )
-    if table.get("decoder_start_token", "") is None:
-        raise FormatError(
-            f"{folder} leaves what a translation begins with to its callers, as models of many target "
-            "languages do; such models can't be exported"
-        )
+    begin = f"wants {table.get('bos_token')!r} before every source (add_source_bos)"
+    open_start = "leaves what a translation begins with to its callers, as models of many target languages do"
+    for is_so, why in (
+        (
+            table.get("multi_query_attention"),
+            "has multi-query attention, which our Transformer has no place for",
+        ),
+        (table.get("quantization_type"), "is quantized as AWQ, which is not read; int8 and int16 are"),
+        (table.get("add_source_bos"), f"{begin}; such models can't be exported"),
+        (table.get("decoder_start_token", "") is None, f"{open_start}; such models can't be exported"),
+    ):
+        if is_so:
+            raise FormatError(f"{folder} {why}")
     epsilon = table.get("layer_norm_epsilon")
     if not (epsilon is None or (isinstance(epsilon, float) and 0 < epsilon < 1)):
         raise FormatError(f"{folder / CONFIG_FILE}: layer_norm_epsilon is {epsilon!r}")

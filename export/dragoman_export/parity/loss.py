@@ -130,26 +130,22 @@ class OwnWords(Words):
         steps = ReferenceSteps(reference, sources, pad_id)
         token_S = np.full(len(sources), reference.bos)
         runs_S = np.ones(len(sources), np.bool_)
-        read: list[Ids] = []
-        drawn: list[Ids] = []
-        runs: list[NDArray[np.bool_]] = []
-        entropy: list[Floats] = []
+        seen: list[tuple[Ids, Ids, NDArray[np.bool_], Floats]] = []
         parts: list[_Step] = []
-        while len(read) < max_steps and runs_S.any():
-            read.append(token_S)
-            runs.append(runs_S)
+        while len(seen) < max_steps and runs_S.any():
             score_SV, attention_ST = steps.step(token_S[:, None])
             probability_SV = np.exp(score_SV)
-            drawn.append(_draw(probability_SV, random))
-            entropy.append(-np.sum(probability_SV * np.where(probability_SV > 0, score_SV, 0), axis=1))
-            parts.append(_step(score_SV, attention_ST, drawn[-1]))
-            if len(read) <= len(start):
-                token_S = np.full_like(token_S, start[len(read) - 1])
+            drawn_S = _draw(probability_SV, random)
+            entropy_S = -np.sum(probability_SV * np.where(probability_SV > 0, score_SV, 0), axis=1)
+            seen.append((token_S, drawn_S, runs_S, entropy_S))
+            parts.append(_step(score_SV, attention_ST, drawn_S))
+            if len(seen) <= len(start):
+                token_S = np.full_like(token_S, start[len(seen) - 1])
             else:
-                token_S = drawn[-1] if follows_draws else score_SV.argmax(axis=1)
+                token_S = drawn_S if follows_draws else score_SV.argmax(axis=1)
             runs_S = runs_S & (token_S != eos_id)
-        self.read_US, self.drawn_US, self.runs_US = np.stack(read), np.stack(drawn), np.stack(runs)
-        self.entropy_N: Floats = np.stack(entropy)[self.runs_US]
+        self.read_US, self.drawn_US, self.runs_US, entropy_US = map(np.stack, zip(*seen, strict=True))
+        self.entropy_N: Floats = entropy_US[self.runs_US]
         """Of what the model says of the next token, in nats."""
         self.answers = _answers(parts, self.runs_US, steps.tensors())
 
