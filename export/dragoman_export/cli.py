@@ -64,8 +64,8 @@ def export(
     def make(report: Callable[[str], None]) -> "Bundle":
         import torch
 
+        from dragoman_export.assembly import WITH_PYTORCH, check_memory
         from dragoman_export.exporter import calibrated, corpus_for_export, export_bundle, learns_shortlist
-        from dragoman_export.memory import WITH_PYTORCH, check_memory
         from dragoman_export.parity.onnx_stepper import count_threads
         from dragoman_training.decoding.members import load_members
 
@@ -117,7 +117,7 @@ def record_quality(bundle: Path, results: Path, test_set: str) -> None:
         --source val.de --reference val.en --json > val.json
       dragoman record-quality models/de-en/3 val.json --test-set tatoeba-de-en/val
     """
-    from dragoman_export.card.model_card import record_results
+    from dragoman_export.model_card import record_results
 
     try:
         measured = record_results(bundle, results, test_set=test_set)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.export.toy_checkpoint import PROGRESS
 
-from dragoman_export.card.training_text import AGAIN, AGAIN_IF_ENDED, ALIKE, training_text
+from dragoman_export.trained import AGAIN, AGAIN_IF_ENDED, ALIKE, training_text
 from dragoman_training.checkpoint import Checkpoint
 
 ENDED = {"stale": 0, "epoch": 20, "best_step": 900}

@@ -213,8 +213,7 @@ def _bring(
     folder = None if offer is None else places.downloads / offer.folder
 
     def make(report: Callable[[str], None]) -> "Bundle":
-        from dragoman_export.assembly import export_subject
-        from dragoman_export.memory import WITHOUT_PYTORCH, check_memory
+        from dragoman_export.assembly import WITHOUT_PYTORCH, check_memory, export_subject
         from dragoman_export.parity.sentences import CheckText
 
         path = Path(spec)
