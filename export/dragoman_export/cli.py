@@ -1,12 +1,19 @@
 """`dragoman export` and `dragoman record-quality`: wiring alone."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from dragoman_export.options import FILE, FOLDER, NEW_FOLDER, ExportRequest, check_folder, export_options
+from dragoman_export.options import (
+    FILE,
+    FOLDER,
+    NEW_FOLDER,
+    ExportRequest,
+    Report,
+    check_folder,
+    export_options,
+)
 
 if TYPE_CHECKING:
     from dragoman_bundle.bundle import Bundle
@@ -61,7 +68,7 @@ def export(
     """
     request.shortlist.check(is_foreign=False)
 
-    def make(report: Callable[[str], None]) -> "Bundle":
+    def make(report: Report) -> "Bundle":
         import torch
 
         from dragoman_export.assembly import WITH_PYTORCH, check_memory

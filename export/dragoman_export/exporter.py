@@ -7,15 +7,15 @@ the entry points alone.
 
 import copy
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dragoman_bundle.bundle import Bundle, open_bundle
 
 from dragoman_export.assembly import export_subject, with_told
 from dragoman_export.model import Subject
+from dragoman_export.options import Report, ShortlistRequest
 from dragoman_export.parity.sentences import CheckText
 from dragoman_export.trained import TrainedModel, subject_of
 from dragoman_training.alignment.head import choose_head
@@ -28,13 +28,8 @@ from dragoman_training.data.training_corpus import (
 )
 from dragoman_training.models.transformer import Transformer
 
-if TYPE_CHECKING:
-    from dragoman_export.options import ShortlistRequest
 
-
-def learns_shortlist(
-    members: Sequence[Checkpoint], wanted: bool | None, report: Callable[[str], None]
-) -> bool:
+def learns_shortlist(members: Sequence[Checkpoint], wanted: bool | None, report: Report) -> bool:
     """Whether a shortlist is to be learnt, if the corpus can be read; `wanted`: None where nobody said.
 
     Raises ValueError where one is wanted of a language model.
@@ -66,7 +61,7 @@ def corpus_for_export(
     has_shortlist: bool,
     is_needed: bool,
     has_check_text: bool,
-    report: Callable[[str], None],
+    report: Report,
 ) -> Corpus | None:
     """At most so many pairs; None where they are good for nothing, or neither there nor needed.
 
@@ -92,9 +87,7 @@ def corpus_for_export(
 MAX_PAIRS = 500
 
 
-def calibrated(
-    bundle: Bundle, checkpoint: Checkpoint, folder: Path | None, report: Callable[[str], None]
-) -> Bundle:
+def calibrated(bundle: Bundle, checkpoint: Checkpoint, folder: Path | None, report: Report) -> Bundle:
     """The bundle with a confidence, or as it is where it can't have one, which is reported.
 
     The recipe's relative paths start at `folder`, or where they did in training.
@@ -119,7 +112,7 @@ def calibrated(
     return open_bundle(bundle.path)
 
 
-def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str], None]) -> Subject:
+def with_alignment_head(subject: Subject, corpus: Corpus, report: Report) -> Subject:
     """The subject with the head chosen that agrees best; as it is where none does better than the mean.
 
     `report` is told what was found.
@@ -151,9 +144,9 @@ def export_bundle(
     precisions: Sequence[str],
     overwrite: bool = False,
     corpus: Corpus | None = None,
-    shortlist: "ShortlistRequest | None" = None,
+    shortlist: ShortlistRequest | None = None,
     check_text: CheckText | None = None,
-    report: Callable[[str], None],
+    report: Report,
 ) -> Bundle:
     """Writes a bundle of a checkpoint, or of several as an ensemble, as `export_subject` does.
 

@@ -24,6 +24,7 @@ from dragoman_export.options import (
     FILE,
     NEW_FOLDER,
     ExportRequest,
+    Report,
     ShortlistRequest,
     check_folder,
     export_options,
@@ -212,7 +213,7 @@ def _bring(
     """Downloads an offer, or takes what is here, and makes a bundle of it. Raises click.ClickException."""
     folder = None if offer is None else places.downloads / offer.folder
 
-    def make(report: Callable[[str], None]) -> "Bundle":
+    def make(report: Report) -> "Bundle":
         from dragoman_export.assembly import WITHOUT_PYTORCH, check_memory, export_subject
         from dragoman_export.parity.sentences import CheckText
 
@@ -282,7 +283,7 @@ def _attributed(subject: "Subject", offer: Offer, name: str) -> "Subject":
 
 
 def _with_shortlist(
-    subject: "Subject", shortlist: ShortlistRequest, report: Callable[[str], None]
+    subject: "Subject", shortlist: ShortlistRequest, report: Report
 ) -> "tuple[Subject, Callable[[], Shortlist]]":
     """The subject, its card telling of a shortlist made of files, and what makes that. Raises ValueError."""
     from dragoman_export.assembly import with_told

@@ -16,7 +16,7 @@ from typing import Any
 from dragoman_bundle.manifest import MULTIPLE_LANGUAGES, SpecialIds
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
-from dragoman_export.importers.files import FormatError, read_object
+from dragoman_export.importers.files import FormatError, read_object, read_tensors
 from dragoman_export.importers.hf_model import Configuration, read_configuration, read_transformer
 from dragoman_export.importers.hf_tokenizers import (
     added_tokens,
@@ -25,7 +25,6 @@ from dragoman_export.importers.hf_tokenizers import (
     with_added_tokens,
 )
 from dragoman_export.importers.subjects import BEAM_SIZE, Origin, command_line, foreign_subject, searchable
-from dragoman_export.importers.tensors import read_tensors
 from dragoman_export.model import Subject
 from dragoman_export.reference.imported import SOURCE, TARGET
 

@@ -66,11 +66,6 @@ class Int8Weight:
     codes: ir.Value
     scale: ir.Value
 
-    @property
-    def num_outputs(self) -> int:
-        """N."""
-        return width_of(self.scale)
-
 
 class Int8Graph:
     """A graph that is being rewritten: every activation is rounded once, every weight stored once."""

@@ -3,13 +3,11 @@
 The table is IBM model 1's, or of the links of a saved aligner.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-from dragoman_export.options import ShortlistOptions
+from dragoman_export.options import Report, ShortlistOptions
 from dragoman_export.shortlist.lexicon import make_shortlist
 from dragoman_training.alignment.aligner import Aligner
 from dragoman_training.alignment.pieces import count_links, learn_table
@@ -25,7 +23,7 @@ def learn_shortlist(
     source: Tokenizer,
     target: Tokenizer,
     options: ShortlistOptions,
-    report: Callable[[str], None],
+    report: Report,
     *,
     max_tokens: int,
     max_pairs: int,

@@ -11,7 +11,7 @@ of entries); offsets of 64 bits, one for each source token and the end; entries 
 import gzip
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
-from dragoman_export.options import ShortlistOptions
+from dragoman_export.options import Report, ShortlistOptions
 from dragoman_training.alignment.translation_table import TranslationTable
 
 Numbers = Sequence[int] | np.ndarray
@@ -83,7 +83,7 @@ only those, but for pieces that were left out of the vocabulary as too rare."""
 
 
 def read_lexicon(
-    path: Path, source: Tokenizer, target: Tokenizer, options: ShortlistOptions, report: Callable[[str], None]
+    path: Path, source: Tokenizer, target: Tokenizer, options: ShortlistOptions, report: Report
 ) -> Shortlist:
     """The shortlist in a file of any kind, text gzipped or not. Raises LexiconError.
 
