@@ -21,13 +21,20 @@ from dragoman_bundle.manifest import CARD_FILE, SHORTLIST_FILE, ShortlistSpec
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.writer import seal, staged_bundle
 
-from dragoman_export.bundle_files import recipe_files, write_graphs, write_tokenizers
+from dragoman_export.bundle_files import (
+    make_manifest,
+    recipe_files,
+    shortlist_memory,
+    special_ids,
+    tensor_contract,
+    write_graphs,
+    write_tokenizers,
+)
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.graphs.regroup import write_regroup_graph
 from dragoman_export.int8 import quantize
 from dragoman_export.int8.calibration import Steps, find_steps, with_known_steps
 from dragoman_export.int8.quantize import bounded_states
-from dragoman_export.manifest import make_manifest, shortlist_memory, special_ids, tensor_contract
 from dragoman_export.model import ExportedModel, Subject
 from dragoman_export.model_card import write_card
 from dragoman_export.parity.bounds import ParityError

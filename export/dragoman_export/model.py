@@ -28,8 +28,9 @@ from dragoman_export.reference.imported import (
     StoredWeight,
     TransformerArchitecture,
 )
-from dragoman_export.reference.model import Array, Arrays, ReferenceModel
-from dragoman_export.reference.stepper import reference_of
+from dragoman_export.reference.model import Array, Arrays, Reference, ReferenceModel
+from dragoman_export.reference.s2s import S2SReference
+from dragoman_export.reference.transformer import TransformerReference
 
 UNTOLD = {"alignment_head", "barred", "bos", "embedding_scale", "never_produced", "norm_epsilon"}
 """Settings that are no sizes."""
@@ -68,6 +69,12 @@ class ExportedModel(ABC):
     @abstractmethod
     def graphs(self, *, dtype: ir.DataType = ir.DataType.FLOAT, for_cpu: bool = False) -> Graphs:
         """Its graphs, computing in FLOAT or FLOAT16; `for_cpu` with kernels that other devices lack."""
+
+
+def reference_of(imported: Imported, *, products: type[np.floating[Any]] = np.float64) -> Reference:
+    """The reference of a model's family, which multiplies in `products`."""
+    is_transformer = isinstance(imported.architecture, TransformerArchitecture)
+    return (TransformerReference if is_transformer else S2SReference)(imported, products=products)
 
 
 def are_sinusoids(table_LD: Floats) -> bool:

@@ -13,7 +13,7 @@ from tests.e2e.real_size import VOCABULARY, write_real_size
 from tests.e2e.server_process import COMMAND, ServerProcess
 
 from dragoman_export.importers.hf import load_checkpoint
-from dragoman_export.reference.stepper import ReferenceStepper
+from dragoman_export.reference.model import ReferenceStepper
 
 pytestmark = pytest.mark.long
 MAX_PEAK_BYTES = 3 << 30

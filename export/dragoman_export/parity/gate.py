@@ -31,8 +31,7 @@ from dragoman_export.parity.bounds import BOUNDS, ParityError, check_loss
 from dragoman_export.parity.loss import Loss, OwnWords, Words, score_alone
 from dragoman_export.parity.onnx_stepper import OnnxStepper, ShortlistStepper
 from dragoman_export.parity.sentences import BATCH_SHAPES, TEXT_LENGTHS, TEXT_STEPS, RandomSentences
-from dragoman_export.reference.model import ReferenceModel
-from dragoman_export.reference.stepper import ReferenceStepper
+from dragoman_export.reference.model import ReferenceModel, ReferenceStepper
 
 TOLERANCE = 1e-4
 """Largest difference in fp32 of a score or an attention weight."""

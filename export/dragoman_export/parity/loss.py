@@ -18,8 +18,7 @@ from dragoman_bundle.search import Ids, Scores, Sentences, pad_rows
 from numpy.typing import NDArray
 
 from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper, ShortlistStepper
-from dragoman_export.reference.model import ReferenceModel
-from dragoman_export.reference.stepper import ReferenceSteps
+from dragoman_export.reference.model import ReferenceModel, ReferenceSteps
 
 Floats = NDArray[np.float64]
 

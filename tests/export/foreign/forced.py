@@ -4,7 +4,7 @@ import numpy as np
 
 from dragoman_export.model import ImportedModel, Subject
 from dragoman_export.reference.imported import Imported
-from dragoman_export.reference.stepper import ReferenceStepper, ReferenceSteps
+from dragoman_export.reference.model import ReferenceStepper, ReferenceSteps
 
 
 def imported(subject: Subject) -> Imported:

@@ -21,7 +21,7 @@ from dragoman_export.model import Subject
 from dragoman_export.parity.loss import score_alone
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_export.reference.imported import TransformerArchitecture
-from dragoman_export.reference.stepper import ReferenceSteps
+from dragoman_export.reference.model import ReferenceSteps
 
 spm: Any = sentencepiece_model_pb2  # Made by protobuf as it is imported: nothing tells its types.
 VERSIONS, NUMBERS = (2, 3, 4, 5, 6), ("float32", "float16", "bfloat16", "int16", "int8")

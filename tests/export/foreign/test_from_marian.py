@@ -19,10 +19,9 @@ from dragoman_export.get.cli import get
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.marian import import_marian
 from dragoman_export.importers.marian_items import read_items
-from dragoman_export.model import ImportedModel, Subject
+from dragoman_export.model import ImportedModel, Subject, reference_of
 from dragoman_export.parity.onnx_stepper import OnnxStepper
-from dragoman_export.reference.model import Reference
-from dragoman_export.reference.stepper import ReferenceStepper, reference_of
+from dragoman_export.reference.model import Reference, ReferenceStepper
 from dragoman_export.shortlist.lexicon import LexiconError, read_binary
 
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "marian-native"

@@ -7,8 +7,7 @@ import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.toy_checkpoint import make_checkpoint, make_graphs, open_stepper, random_sources
 
-from dragoman_export.bundle_files import write_graphs
-from dragoman_export.manifest import tensor_contract
+from dragoman_export.bundle_files import tensor_contract, write_graphs
 from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper
 from dragoman_training.models import LanguageModelConfig, ModelConfig, TransformerConfig
 

@@ -8,9 +8,9 @@ import onnx_ir as ir
 import pytest
 from onnxruntime import InferenceSession
 
+from dragoman_export.bundle_files import tensor_contract
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.graphs.regroup import make_regroup_graph, write_regroup_graph
-from dragoman_export.manifest import tensor_contract
 
 CUDA_OPERATORS = {"And", "Concat", "Gather", "Unsqueeze", "Where"}
 """Those of which onnxruntime's CUDA provider has kernels for every type that they are used with."""

@@ -9,9 +9,9 @@ import pytest
 from tests.export.toy_checkpoint import make_graphs
 
 from dragoman_export import trained
+from dragoman_export.bundle_files import tensor_contract
 from dragoman_export.graphs.builder import OPSET, Graphs
 from dragoman_export.graphs.trace import trace
-from dragoman_export.manifest import tensor_contract
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.models.layers.recurrent import BidirectionalLayer
 from dragoman_training.models.layers.stacked import ForwardLayer
