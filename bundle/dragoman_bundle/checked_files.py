@@ -11,6 +11,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
@@ -59,13 +60,8 @@ def check_file(folder: Path, name: str, entry: FileEntry) -> None:
 def check_size(folder: Path, name: str, entry: FileEntry) -> None:
     """As `check_file`, as far as can be told without reading it."""
     path = _place(folder, name)
-    try:
-        size = path.stat().st_size
-    except FileNotFoundError:
-        raise BundleFileError(f"{path} is missing") from None
-    except OSError as error:
-        raise BundleFileError(f"{path} can't be read: {error.strerror or error}") from error
-    _check_size(path, size, entry)
+    with _naming(path):
+        _check_size(path, path.stat().st_size, entry)
 
 
 def read_file(folder: Path, name: str, entry: FileEntry, *, max_bytes: int) -> bytes:
@@ -78,9 +74,15 @@ def read_file(folder: Path, name: str, entry: FileEntry, *, max_bytes: int) -> b
 
 def _read(folder: Path, name: str, entry: FileEntry, *, keeps: bool) -> bytes:
     path = _place(folder, name)
+    with _naming(path), open_regular(path) as file:
+        return _read_checked(file, path, entry, keeps=keeps)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Around what reads a file: raises BundleFileError where the file system does not give it."""
     try:
-        with open_regular(path) as file:
-            return _read_checked(file, path, entry, keeps=keeps)
+        yield
     except FileNotFoundError:
         raise BundleFileError(f"{path} is missing") from None
     except OSError as error:

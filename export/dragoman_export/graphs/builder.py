@@ -152,8 +152,7 @@ class GraphBuilder:
 
     def places(self, name: str) -> list[int]:
         """Where a vector of the model's is not 0."""
-        found: list[int] = np.flatnonzero(self._weights[name]).tolist()
-        return found
+        return list(map(int, np.flatnonzero(self._weights[name])))
 
     def rows(self, name: str) -> int:
         """How many rows a weight has; of a vector its size."""

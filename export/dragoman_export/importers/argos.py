@@ -6,6 +6,7 @@ in CTranslate2's form. A stranger made it: nothing is unpacked out of its folder
 
 import lzma
 import re
+import shutil
 import stat
 import struct
 import tempfile
@@ -28,7 +29,6 @@ MAX_RATIO = 100
 """Most bytes that one compressed byte may stand for; weights hardly shrink, and text by ten at most."""
 FREE_BYTES = 1 << 20
 """So small a file may shrink as it likes."""
-_CHUNK = 1 << 20
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, ValueError)
 """What zipfile raises of files that are no archives, are broken, or can't be read without a password."""
 
@@ -83,8 +83,7 @@ def _write(archive: Path, opened: zipfile.ZipFile, entry: zipfile.ZipInfo, path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with opened.open(entry) as source, path.open("xb") as target:
         # No more comes than the archive says; less does where it lies.
-        while chunk := source.read(_CHUNK):
-            target.write(chunk)
+        shutil.copyfileobj(source, target)
     if path.stat().st_size != entry.file_size:
         raise FormatError(
             f"{archive}: {entry.filename} is said to have {entry.file_size} bytes, and has "

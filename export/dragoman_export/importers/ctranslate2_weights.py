@@ -125,7 +125,6 @@ def read_transformer(model: BinaryModel, *, max_positions: int, norm_epsilon: fl
 
 
 def _norm(model: BinaryModel, theirs: str, ours: str, width: int) -> dict[str, Floats]:
-    """A layer normalisation."""
     scale = model.floats(f"{theirs}/gamma", width)
     if f"{theirs}/beta" not in model:
         raise FormatError(

@@ -91,15 +91,12 @@ def read_settings(path: Path, configuration: bytes) -> Settings:
 
 
 class _Options:
-    """The options of one file."""
-
     def __init__(self, path: Path, options: Mapping[Any, Any]) -> None:
         self._path = path
         self._options = options
         self._read: set[str] = set()
 
     def settings(self) -> Settings:
-        """All that they say."""
         is_transformer = self._choice("type", "", {kind: kind for kind in TYPES}) == "transformer"
         of_others = _OF_S2S if is_transformer else [name for name in self._options if "transformer" in name]
         for name, value in self._options.items():
