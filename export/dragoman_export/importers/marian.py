@@ -46,43 +46,6 @@ _SEPARATE = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Files:
-    """The files of a model."""
-
-    model: Path
-    vocabularies: tuple[Path, Path]
-    """Of source and target; the same path where one is for both."""
-    cutters: tuple[Path | None, Path | None]
-    """Sentencepiece models beside vocabularies that only number pieces."""
-    decoder: Mapping[str, Any]
-    """`decoder.yml`: how Marian was told to decode; empty where there is none."""
-    languages: tuple[str, str] | None
-    """What the names say of source and target."""
-
-
-def find_files(path: Path, source: Path | None, target: Path | None) -> Files:
-    """The files of a model in a folder, or beside its file. Raises FormatError where some are missing.
-
-    `source` and `target` are vocabularies, or what cuts text for those found, that the user names.
-    """
-    folder = path if path.is_dir() else path.parent
-    is_told = (folder / DECODER).is_file()
-    decoder = read_options((folder / DECODER).read_bytes(), str(folder / DECODER)) if is_told else {}
-    model = path if path.is_file() else _find_model(folder, decoder)
-    vocabularies = _find_vocabularies(folder, model, decoder, source, target)
-    beside = [folder / f"{side}.spm" for side in ("source", "target")]
-    found = [each if each.is_file() else None for each in beside]
-    pair = _PAIR.search(model.name)
-    return Files(
-        model=model,
-        vocabularies=vocabularies,
-        cutters=(source or found[0], target or source or found[1]),
-        decoder=decoder,
-        languages=(pair[1], pair[2]) if pair else None,
-    )
-
-
 def _find_model(folder: Path, decoder: Mapping[str, Any]) -> Path:
     named = [folder / Path(str(name)).name for name in decoder.get("models") or ()]
     found = named or [
@@ -152,17 +115,22 @@ def import_marian(
     """The model in an `.npz` or a `.bin`, or in a folder that has one, with its vocabularies.
 
     Languages that are not given are those of the file's name, as Firefox's have them. Raises FormatError
-    where it is no model of Marian's, is not whole, or has what is not known here.
+    where it is no model of Marian's, is not whole, or has what is not known here. Tokenizers are vocabularies
+    or what cuts text for those that are found.
     """
-    files = find_files(path, source_tokenizer, target_tokenizer)
-    named = files.languages or (None, None)
-    pair = languages_of_pair(files.model, source_language or named[0], target_language or named[1])
-    items = read_items(files.model)
-    read = read_model(items, read_settings(files.model, items.configuration), max_positions=MAX_TOKENS)
-    source, target = (
-        read_vocabulary(vocabulary, cutter)
-        for vocabulary, cutter in zip(files.vocabularies, files.cutters, strict=True)
-    )
+    folder = path if path.is_dir() else path.parent
+    is_told = (folder / DECODER).is_file()
+    decoder = read_options((folder / DECODER).read_bytes(), str(folder / DECODER)) if is_told else {}
+    model = path if path.is_file() else _find_model(folder, decoder)
+    files = _find_vocabularies(folder, model, decoder, source_tokenizer, target_tokenizer)
+    beside = [folder / f"{side}.spm" for side in ("source", "target")]
+    found = [each if each.is_file() else None for each in beside]
+    named = _PAIR.search(model.name) or (None, None, None)
+    pair = languages_of_pair(model, source_language or named[1], target_language or named[2])
+    items = read_items(model)
+    read = read_model(items, read_settings(model, items.configuration), max_positions=MAX_TOKENS)
+    source = read_vocabulary(files[0], source_tokenizer or found[0])
+    target = read_vocabulary(files[1], target_tokenizer or source_tokenizer or found[1])
     pieces = {name: len(read.weights[name]) for name in (SOURCE, TARGET)}
     is_shared = read.weights[SOURCE] is read.weights[TARGET]
     # Marian begins translations with zeros: what has these as its embedding is one token more.
@@ -170,14 +138,14 @@ def import_marian(
     imported = starting_with(read, bos, never_produced=(bos,), barred=target.barred)
     source_size, target_size = (len(imported.weights[name]) for name in (SOURCE, TARGET))
     target_tokens = target.tokenizer(pieces=bos, size=target_size, bos=bos)
-    is_one = is_shared and files.vocabularies[0] == files.vocabularies[1] and source.model == target.model
+    is_one = is_shared and files[0] == files[1] and source.model == target.model
     # A source has no beginning: any of its tokens does.
     source_bos = bos if is_shared else source.end
     source_tokens = (
         target_tokens if is_one else source.tokenizer(pieces=pieces[SOURCE], size=source_size, bos=source_bos)
     )
     origin = Origin(
-        name=files.model.name,
+        name=model.name,
         kind="A model of Marian's",
         options=command_line(
             source_language=source_language,
@@ -188,14 +156,14 @@ def import_marian(
         program="Marian",
         differences=DIFFERENCES,
     )
-    beam_size = GREEDY if files.model.suffix == ".bin" else BEAM_SIZE
+    beam_size = GREEDY if model.suffix == ".bin" else BEAM_SIZE
     return foreign_subject(
         imported,
         origin,
         tokenizers=(source_tokens, target_tokens),
         pair=pair,
-        beam_size=int(files.decoder.get("beam-size", beam_size)),
-        length_penalty=float(files.decoder.get("normalize", 0)),
+        beam_size=int(decoder.get("beam-size", beam_size)),
+        length_penalty=float(decoder.get("normalize", 0)),
     )
 
 

@@ -78,10 +78,9 @@ def find_steps(graphs: Graphs, words: OwnWords, open_stepper: Callable[[Path], O
     shown = Graphs(_showing(graphs.encoder), _showing(graphs.decoder_step))
     with TemporaryDirectory() as folder:
         write_graphs(shown, Path(folder) / "shown")
-        stepper = open_stepper(Path(folder) / "shown")
-        names = [_inputs_of_products(model) for model in (graphs.encoder, graphs.decoder_step)]
-        encoder_rows, step_rows = _observe(stepper, words, *names)
-    return Steps(_steps(encoder_rows), _steps(step_rows))
+        rows = [_Rows(_inputs_of_products(model)) for model in (graphs.encoder, graphs.decoder_step)]
+        _observe(open_stepper(Path(folder) / "shown"), words, *rows)
+    return Steps(*(each.steps() for each in rows))
 
 
 def with_known_steps(graphs: Graphs, steps: Steps, known: Mapping[str, float]) -> Steps:
@@ -102,10 +101,7 @@ def _known_steps(model: ir.Model, known: Mapping[str, float]) -> dict[str, float
     return found
 
 
-def _observe(
-    stepper: OnnxStepper, words: OwnWords, of_encoder: list[str], of_step: list[str]
-) -> tuple["_Rows", "_Rows"]:
-    encoder_rows, step_rows = _Rows(of_encoder), _Rows(of_step)
+def _observe(stepper: OnnxStepper, words: OwnWords, encoder_rows: "_Rows", step_rows: "_Rows") -> None:
     length_S = np.array([len(source) for source in words.sources])
     is_inside_ST = np.arange(length_S.max()) < length_S[:, None]
     counts_S = np.arange(len(words.sources)) % 2 == 0
@@ -114,7 +110,6 @@ def _observe(
     steps = steps_of_graphs(stepper, context, words.read_US, words.read_US)
     for (shown, _), runs_S in zip(steps, words.runs_US, strict=True):
         step_rows.add(shown, runs_S & counts_S)
-    return encoder_rows, step_rows
 
 
 class _Rows:
@@ -122,7 +117,7 @@ class _Rows:
 
     def __init__(self, names: list[str]) -> None:
         self._names = names
-        self.seen: dict[str, list[NDArray[np.float32]]] = defaultdict(list)
+        self._seen: dict[str, list[NDArray[np.float32]]] = defaultdict(list)
 
     def add(self, shown: Mapping[str, NDArray[Any]], counts: NDArray[np.bool_]) -> None:
         """Takes what a graph has shown; `counts` says which rows, in their order, are looked at."""
@@ -132,12 +127,12 @@ class _Rows:
             rows_NK = shown[name].reshape(counts.size, -1)[counts.ravel()]
             spread = np.linspace(0, len(rows_NK) - 1, min(MAX_ROWS, len(rows_NK))).round().astype(np.int64)
             largest = np.abs(rows_NK).max(axis=1).argmax()
-            self.seen[name].append(rows_NK[np.union1d(spread, [largest])])
+            self._seen[name].append(rows_NK[np.union1d(spread, [largest])])
 
-
-def _steps(rows: _Rows) -> dict[str, float]:
-    steps = {name: shared_step(np.concatenate(parts)) for name, parts in rows.seen.items()}
-    return {name: step for name, step in steps.items() if step is not None}
+    def steps(self) -> dict[str, float]:
+        """The steps of those whose rows may share one, by name."""
+        steps = {name: shared_step(np.concatenate(parts)) for name, parts in self._seen.items()}
+        return {name: step for name, step in steps.items() if step is not None}
 
 
 def _showing(model: ir.Model) -> ir.Model:
