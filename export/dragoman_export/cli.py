@@ -72,7 +72,7 @@ def export(
         import torch
 
         from dragoman_export.assembly import WITH_PYTORCH, check_memory
-        from dragoman_export.exporter import calibrated, corpus_for_export, export_bundle, learns_shortlist
+        from dragoman_export.exporter import calibrated, corpus_for_export, export_bundle
         from dragoman_export.parity.onnx_stepper import count_threads
         from dragoman_training.decoding.members import load_members
 
@@ -80,16 +80,9 @@ def export(
         check_memory(paths, request.available_memory(), WITH_PYTORCH)
         report("reading the checkpoint")
         check_text, shortlist = request.text(), request.shortlist
-        members, wanted = load_members(paths), shortlist.is_wanted
-        has_shortlist = not shortlist.has_files and learns_shortlist(members, wanted, report)
-        corpus = corpus_for_export(
-            members,
-            recipe_folder,
-            max_pairs=sample_pairs,
-            has_shortlist=has_shortlist,
-            is_needed=wanted is True and not shortlist.has_files,
-            has_check_text=check_text is not None,
-            report=report,
+        members, has_text = load_members(paths), check_text is not None
+        corpus, has_shortlist = corpus_for_export(
+            members, shortlist, recipe_folder, max_pairs=sample_pairs, has_check_text=has_text, report=report
         )
         bundle = export_bundle(
             members,

@@ -55,25 +55,28 @@ def learns_shortlist(members: Sequence[Checkpoint], wanted: bool | None, report:
 
 def corpus_for_export(
     members: Sequence[Checkpoint],
+    shortlist: ShortlistRequest,
     recipe_folder: Path | None,
     *,
     max_pairs: int,
-    has_shortlist: bool,
-    is_needed: bool,
     has_check_text: bool,
     report: Report,
-) -> Corpus | None:
-    """At most so many pairs; None where they are good for nothing, or neither there nor needed.
+) -> tuple[Corpus | None, bool]:
+    """At most so many pairs, and whether a shortlist is to be learnt, if they are there.
 
-    Raises TrainingCorpusError where it is needed and not there.
+    None where they are good for nothing, or neither there nor needed. Raises TrainingCorpusError where they
+    are needed and not there, and ValueError as `learns_shortlist` does.
     """
+    wanted = shortlist.is_wanted
+    has_shortlist = not shortlist.has_files and learns_shortlist(members, wanted, report)
     has_heads = [member.recipe.model.family for member in members] == ["transformer"]
     if has_check_text and not (has_shortlist or has_heads):
-        return None
+        return None, has_shortlist
     try:
-        return read_training_corpus(members[0], recipe_folder, max_pairs=max_pairs, report=report)
+        corpus = read_training_corpus(members[0], recipe_folder, max_pairs=max_pairs, report=report)
+        return corpus, has_shortlist
     except TrainingCorpusError as error:
-        if is_needed:
+        if wanted and not shortlist.has_files:
             raise
         if has_shortlist:
             report(f"no shortlist: {error}")
@@ -81,7 +84,7 @@ def corpus_for_export(
             report(f"alignments are the mean of the last layer's heads: {error}")
         if not has_check_text:
             report(f"the graphs are checked on samples of the model's own: {error}")
-        return None
+        return None, has_shortlist
 
 
 MAX_PAIRS = 500

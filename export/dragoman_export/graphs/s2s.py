@@ -12,9 +12,9 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from dragoman_export.graphs.attention import make_mask, product, softmax
-from dragoman_export.graphs.builder import GraphBuilder, Graphs, Shape
+from dragoman_export.graphs.builder import GraphBuilder, Graphs, Shape, width_of
 from dragoman_export.graphs.step_end import StepInputs, end_step, with_reach
-from dragoman_export.reference.imported import OUTPUT, SOURCE, TARGET, Imported, S2SArchitecture
+from dragoman_export.reference.imported import SOURCE, TARGET, Imported, S2SArchitecture
 
 BOOL, FLOAT, INT64 = ir.DataType.BOOL, ir.DataType.FLOAT, ir.DataType.INT64
 ROWS = "K*S"
@@ -212,7 +212,7 @@ class _Step(_Side):
         given = self._product(build, embedded, "decoder.0.0.input")
         hidden = self._cell(build, given, old[0], "decoder.0.0")
         sizes = build.op("Shape", [inputs.token], [2], INT64)
-        context, attention = self._attend(hidden, keys, values, mask_ST, sizes, width)
+        context, attention = self._attend(hidden, keys, values, mask_ST, sizes)
         for cell in range(1, a.base_cells):
             read = self._product(build, context, f"decoder.0.{cell}.input") if cell == 1 else None
             hidden = self._cell(build, read, hidden, f"decoder.0.{cell}")
@@ -229,23 +229,17 @@ class _Step(_Side):
         token, *others = (self._dense(rows, f"readout.{name}") for name, rows in parts)
         for other in others:
             token = build.op("Add", [token, other], token.shape)
-        end_step(build, build.op("Tanh", [token], token.shape), inputs, build.rows(OUTPUT))
+        end_step(build, build.op("Tanh", [token], token.shape), inputs)
         build.output("attention", attention, ["S", "K", "T"])
         for number, value in enumerate(new):
             build.output(f"next_state.hidden{number}", value, [ROWS, a.units])
         return build.model()
 
     def _attend(
-        self,
-        hidden: ir.Value,
-        keys: ir.Value,
-        values: ir.Value,
-        mask_ST: ir.Value,
-        sizes: ir.Value,
-        width: int,
+        self, hidden: ir.Value, keys: ir.Value, values: ir.Value, mask_ST: ir.Value, sizes: ir.Value
     ) -> tuple[ir.Value, ir.Value]:
         """Additive attention (Bahdanau et al. 2015): context [R, M] and weights [S, K, T]."""
-        build, one = self._build, self._build.constant([1])
+        build, one, width = self._build, self._build.constant([1]), width_of(keys)
         query = self._product(build, hidden, "attention.query")
         by_row = build.op("Concat", [sizes, build.constant([1, width])], [4], axis=0)
         query_SK1M = build.reshape(query, by_row, ["S", "K", 1, width])

@@ -56,16 +56,16 @@ def with_reach(
     return {**weights, **more, BIAS: weights[BIAS] + unsaid}
 
 
-def end_step(build: GraphBuilder, features_RD: ir.Value, inputs: StepInputs, vocabulary: int) -> None:
+def end_step(build: GraphBuilder, features_RD: ir.Value, inputs: StepInputs) -> None:
     """Has the graph, whose weights are `with_reach`, return `top_score`, `top_index` and `forced_score`."""
+    vocabulary = build.rows(OUTPUT)
     matrix = build.op("Transpose", [build.weight(OUTPUT)], [None, vocabulary], perm=[1, 0])
     # Apart, as a shortlist looks for them (`find_output_product`).
     logits = build.op("MatMul", [features_RD, matrix], ["K*S", vocabulary])
     logits = build.op("Add", [logits, build.weight(BIAS)], logits.shape)
     scores_RV = build.op("LogSoftmax", [build.cast(logits, FLOAT)], logits.shape, axis=-1)
     barred_V = build.cast(build.weight(BARRED), FLOAT) if build.has(BARRED) else None
-    rows_R1 = build.reshape(inputs.score, [-1, 1], ["K*S", 1])
-    top_score, top_index = _best(build, scores_RV, inputs, rows_R1, barred_V, vocabulary)
+    top_score, top_index = _best(build, scores_RV, inputs, barred_V)
     build.output("top_score", top_score, ["S", "2*K"])
     build.output("top_index", top_index, ["S", "2*K"])
     forced_R1 = build.reshape(inputs.forced, [-1, 1], ["K*S", 1])
@@ -77,14 +77,10 @@ def end_step(build: GraphBuilder, features_RD: ir.Value, inputs: StepInputs, voc
 
 
 def _best(
-    build: GraphBuilder,
-    scores_RV: ir.Value,
-    inputs: StepInputs,
-    rows_R1: ir.Value,
-    barred_V: ir.Value | None,
-    vocabulary: int,
+    build: GraphBuilder, scores_RV: ir.Value, inputs: StepInputs, barred_V: ir.Value | None
 ) -> tuple[ir.Value, ir.Value]:
     """Of a sentence's running scores the 2K best, descending, and their places among its K·V: [S, C] each."""
+    rows_R1, vocabulary = build.reshape(inputs.score, [-1, 1], ["K*S", 1]), build.rows(OUTPUT)
     num_sentences, beam = build.size(inputs.score, 0), build.size(inputs.score, 1)
     by_sentence = build.op("Concat", [num_sentences, build.constant([-1])], axis=0)
     twice = build.op("Mul", [beam, build.constant([2])])

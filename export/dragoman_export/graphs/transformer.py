@@ -27,7 +27,6 @@ from dragoman_export.graphs.attention import (
 from dragoman_export.graphs.builder import GraphBuilder, Graphs, Shape, Size
 from dragoman_export.graphs.step_end import StepInputs, end_step, with_reach
 from dragoman_export.reference.imported import (
-    OUTPUT,
     POSITIONS,
     SOURCE,
     TARGET,
@@ -233,7 +232,7 @@ class _Step(_Side):
         for number in layers:
             x = self._layer(x, number)
         features = build.reshape(self._last_norm(x, "decoder_norm"), [-1, a.width], [ROWS, a.width])
-        end_step(build, features, inputs, build.rows(OUTPUT))
+        end_step(build, features, inputs)
         build.output("attention", self._attention, ["S", "K", "T"])
         self._return("next_state", self._new, ROWS, "U + 1")
         return build.model()
