@@ -10,8 +10,7 @@ Shapes: K inputs, N outputs; rows are all axes but the last.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 import numpy as np
 import onnx_ir as ir
@@ -67,28 +66,22 @@ class Int8Weight:
     scale: ir.Value
 
 
+@dataclass(eq=False)
 class Int8Graph:
     """A graph that is being rewritten: every activation is rounded once, every weight stored once."""
 
-    def __init__(
-        self,
-        graph: ir.Graph,
-        bounded: Collection[ir.Value] = (),
-        kept: Collection[str] = (),
-        steps: Mapping[str, float] = MappingProxyType({}),
-        stored: Mapping[str, StoredWeight] = MappingProxyType({}),
-    ) -> None:
-        """`bounded` are values within -1 and 1, `kept` the names of weights that stay in fp32.
+    graph: ir.Graph
+    bounded: set[ir.Value] = field(default_factory=set)
+    """Values within -1 and 1."""
+    kept: Collection[str] = ()
+    """Names of weights that stay in fp32."""
+    steps: Mapping[str, float] = field(default_factory=dict)
+    """What values of these names count in, whichever row."""
+    stored: Mapping[str, StoredWeight] = field(default_factory=dict)
+    """Codes of weights that are in 8 bits where they come from, and are not rounded again."""
 
-        `steps` are what values of these names count in, whichever row; `stored` the codes of weights that are
-        in 8 bits where they come from, and are not rounded again.
-        """
-        self.graph = graph
-        self.bounded = set(bounded)
-        self.kept = frozenset(kept)
-        self.steps = steps
-        self._stored = stored
-        graph.opset_imports[KERNELS] = 1
+    def __post_init__(self) -> None:
+        self.graph.opset_imports[KERNELS] = 1
         self._rows: dict[tuple[ir.Value, bool], QuantizedRows] = {}
         self.last_axis = self.constant("int8.last_axis", np.array([-1], np.int64))
 
@@ -98,7 +91,7 @@ class Int8Graph:
 
     def weight(self, name: str, array: NDArray[np.float32], *, output_axis: int) -> Int8Weight:
         """Stores a weight matrix as int8 with a scale per output."""
-        stored = self._stored.get(name) or quantize_weight(array if output_axis == 0 else array.T)
+        stored = self.stored.get(name) or quantize_weight(array if output_axis == 0 else array.T)
         codes = stored.codes_NK if output_axis == 0 else stored.codes_NK.T
         assert codes.shape == array.shape
         # A matrix that is used both ways is stored twice: its scales are those of rows or of columns.
