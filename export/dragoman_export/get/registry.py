@@ -139,7 +139,7 @@ def offer_of(registry: str, name: str, address: Address, read: Read) -> Offer:
     pair = PAIR.fullmatch(name)
     if pair is None:
         raise RegistryError(f"{registry}:{name} names no pair of languages, such as {registry}:de-en")
-    found = list(_BY_PAIR[registry](address, read, pair["source"], pair["target"]))
+    found = list(offers(registry, address, read, pair["source"], pair["target"]))
     if not found:
         raise RegistryError(f"{registry} has no model from {pair['source']} to {pair['target']}")
     return found[0]
@@ -147,10 +147,7 @@ def offer_of(registry: str, name: str, address: Address, read: Read) -> Offer:
 
 def offers(registry: str, address: Address, read: Read, source: str, target: str) -> Iterator[Offer]:
     """All of the languages; "" stands for any. Raises RegistryError and DownloadError."""
-    if registry == "hf":
-        yield from _hub_offers(address, source, target)
-    else:
-        yield from _BY_PAIR[registry](address, read, source, target)
+    return _OFFERS[registry](address, read, source, target)
 
 
 def kept_offers(folder: Path) -> list[Offer]:
@@ -254,10 +251,7 @@ def _argos(address: Address, read: Read, source: str, target: str) -> Iterator[O
         )
 
 
-_BY_PAIR = {"firefox": _firefox, "argos": _argos}
-
-
-def _hub_offers(address: Address, source: str, target: str) -> Iterator[Offer]:
+def _hub_offers(address: Address, read: Read, source: str, target: str) -> Iterator[Offer]:
     """OPUS-MT's models on Hugging Face's hub, by their names."""
     from huggingface_hub import HfApi
 
@@ -278,6 +272,7 @@ def _hub_offers(address: Address, source: str, target: str) -> Iterator[Offer]:
                 )
 
 
+_OFFERS = {"firefox": _firefox, "argos": _argos, "hf": _hub_offers}
 HUB_FILES = (
     "README.md",
     r".*\.(json|spm|model|txt|npz|yml|s2t|gz)",
