@@ -95,8 +95,6 @@ def read_transformer(model: BinaryModel, *, max_positions: int, norm_epsilon: fl
         embedding_scale=decoder.scale,
         norm_epsilon=norm_epsilon,
         alignment_head=_alignment_head(model, decoder),
-        bos=0,
-        never_produced=(),
     )
     output = model.floats("decoder/projection/weight", len(target), width)
     weights = {SOURCE: source, TARGET: target, OUTPUT: output}

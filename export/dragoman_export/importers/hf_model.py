@@ -120,7 +120,6 @@ def read_configuration(name: str, config: Mapping[str, Any]) -> Configuration:
             embedding_scale=math.sqrt(width) if scales_embedding else 1.0,
             alignment_head=AlignmentHead(layer=layers - 1, head=0) if is_marian else None,
             bos=numbers["decoder_start_token_id"],
-            never_produced=(),
         ),
         source_size=numbers["vocab_size"],
         target_size=numbers["decoder_vocab_size"],

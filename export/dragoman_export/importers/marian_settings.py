@@ -15,6 +15,7 @@ from dragoman_export.importers.files import FormatError
 from dragoman_export.reference.imported import (
     Activation,
     AlignmentHead,
+    Architecture,
     Norm,
     Past,
     S2SArchitecture,
@@ -63,7 +64,7 @@ NORM_EPSILON = 1e-6
 class Settings:
     """What a configuration says of a model."""
 
-    architecture: TransformerArchitecture | S2SArchitecture
+    architecture: Architecture
     """Without the token that begins a translation, which no configuration names."""
     tied_source: bool
     """Whether both sides have one embedding."""
@@ -108,9 +109,7 @@ class _Options:
                 self._refuse(name, "is not known; a model that it says nothing of can be imported without")
         return settings
 
-    def _settings(
-        self, architecture: TransformerArchitecture | S2SArchitecture, *, has_norms: bool
-    ) -> Settings:
+    def _settings(self, architecture: Architecture, *, has_norms: bool) -> Settings:
         is_all, tied_source, tied_output = (
             self._get(f"tied-embeddings{which}", False) for which in ("-all", "-src", "")
         )
@@ -167,8 +166,6 @@ class _Options:
             norm_epsilon=NORM_EPSILON,
             # What Marian aligns words by.
             alignment_head=AlignmentHead(layer=number - 1, head=0),
-            bos=0,
-            never_produced=(),
         )
         return self._settings(architecture, has_norms=top == "n")
 
@@ -189,8 +186,6 @@ class _Options:
             base_cells=self._count("dec-cell-base-depth", 2),
             high_cells=self._count("dec-cell-high-depth", 1),
             skip=self._get("skip", False),
-            bos=0,
-            never_produced=(),
         )
         return self._settings(architecture, has_norms=has_norms)
 

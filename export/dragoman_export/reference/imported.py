@@ -53,9 +53,9 @@ class TransformerArchitecture:
     norm_epsilon: float = 1e-5
     alignment_head: AlignmentHead | None = None
     """None for the mean over the heads of the last layer."""
-    bos: int
-    """Target token that begins every translation."""
-    never_produced: tuple[int, ...]
+    bos: int = 0
+    """Target token that begins every translation; any where no file names it."""
+    never_produced: tuple[int, ...] = ()
     """Target tokens that no translation holds, left out before probabilities are taken."""
     barred: tuple[int, ...] = ()
     """Others that none holds, left out after that, as Marian does: what they take, no other token gets."""
@@ -125,8 +125,8 @@ class S2SArchitecture:
     skip: bool
     """Whether what goes into a layer is added to what comes out, from the second layer on."""
     norm_epsilon: float = 1e-9
-    bos: int
-    never_produced: tuple[int, ...]
+    bos: int = 0
+    never_produced: tuple[int, ...] = ()
     barred: tuple[int, ...] = ()
 
 
