@@ -97,11 +97,6 @@ def export_subject(
         # First, as text that teaches nothing is refused: the graphs take minutes.
         learnt = build_shortlist and build_shortlist()
         stages.begin("decoding with the reference")
-        text = None
-        if check_text is not None:
-            limit = subject.decoding.max_source_tokens
-            tokenizer = subject.checked_tokenizer
-            text = text_sources(check_text, tokenizer, source_end=subject.source_end, max_tokens=limit)
         gate = ParityGate(
             subject.model.reference(),
             subject.decoding,
@@ -109,7 +104,7 @@ def export_subject(
             source_ids=special_ids(source),
             target_ids=special_ids(target),
             source_end=subject.source_end,
-            text=text,
+            text=None if check_text is None else text_sources(check_text, subject),
             start=subject.checked_start,
         )
         find = None

@@ -17,7 +17,6 @@ from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.hf_tokenizers import languages_of
 from dragoman_export.importers.subjects import (
     BEAM_SIZE,
-    MAX_TOKENS,
     Origin,
     foreign_subject,
     languages_of_pair,
@@ -57,7 +56,7 @@ def read_model(
     # Marian's models alone start so, and each was trained with sources that end; the converter of those on
     # Hugging Face's hub leaves that to the callers' tokenizer, and does not say it; so of many languages.
     source_end = settings.source_end or starts_from_zero or bool(many)
-    imported = read_transformer(binary, max_positions=MAX_TOKENS, norm_epsilon=settings.norm_epsilon)
+    imported = read_transformer(binary, norm_epsilon=settings.norm_epsilon)
     for side, vocabulary, name in (("source", source, SOURCE), ("target", target, TARGET)):
         if len(vocabulary.tokens) != len(imported.weights[name]):
             raise FormatError(

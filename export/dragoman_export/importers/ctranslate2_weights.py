@@ -11,7 +11,7 @@ import numpy as np
 
 from dragoman_export.importers.ctranslate2_variables import BinaryModel, Floats
 from dragoman_export.importers.files import FormatError
-from dragoman_export.importers.subjects import even_sinusoids, share_equal
+from dragoman_export.importers.subjects import MAX_TOKENS, even_sinusoids, share_equal
 from dragoman_export.reference.imported import (
     BIAS,
     OUTPUT,
@@ -57,10 +57,10 @@ class _Side(NamedTuple):
     scale: float
 
 
-def read_transformer(model: BinaryModel, *, max_positions: int, norm_epsilon: float) -> Imported:
+def read_transformer(model: BinaryModel, *, norm_epsilon: float) -> Imported:
     """Everything of the model. Raises FormatError, naming what our Transformer has no place for.
 
-    Where positions are not in the file, and where they are more, there are `max_positions`. What the files do
+    Where positions are not in the file, and where they are more, there are `MAX_TOKENS`. What the files do
     not say, which target token begins a translation and which are never produced, is as if there were none.
     """
     source_embedding = (
@@ -113,8 +113,7 @@ def read_transformer(model: BinaryModel, *, max_positions: int, norm_epsilon: fl
     for side in ("encoder", "decoder") if decoder.norm == "pre" else ():
         weights |= _norm(model, f"{side}/layer_norm", f"{side}_norm", width)
     positions = [
-        _positions(model, f"{side}/position_encodings/encodings", width, max_positions)
-        for side in ("encoder", "decoder")
+        _positions(model, f"{side}/position_encodings/encodings", width) for side in ("encoder", "decoder")
     ]
     shortest = min(map(len, positions))
     refuse_unread(model)
@@ -177,14 +176,14 @@ def _scale(model: BinaryModel, side: str, width: int) -> float:
     return math.sqrt(width) if math.isclose(scale, math.sqrt(width), rel_tol=1e-5) else scale
 
 
-def _positions(model: BinaryModel, name: str, width: int, max_positions: int) -> Floats:
+def _positions(model: BinaryModel, name: str, width: int) -> Floats:
     if name in model:
-        return model.floats(name, None, width)[:max_positions]
+        return model.floats(name, None, width)[:MAX_TOKENS]
     if width % 2 or width < 4:
         raise FormatError(
             f"positions are not in the model, and it is {width} wide: give an even width from 4 on"
         )
-    return even_sinusoids(max_positions, width, first=1)
+    return even_sinusoids(MAX_TOKENS, width, first=1)
 
 
 def _alignment_head(model: BinaryModel, decoder: _Side) -> AlignmentHead | None:

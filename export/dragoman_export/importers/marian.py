@@ -23,7 +23,6 @@ from dragoman_export.importers.marian_model import read_model
 from dragoman_export.importers.marian_settings import read_options, read_settings
 from dragoman_export.importers.subjects import (
     BEAM_SIZE,
-    MAX_TOKENS,
     Origin,
     command_line,
     foreign_subject,
@@ -128,7 +127,7 @@ def import_marian(
     named = _PAIR.search(model.name) or (None, None, None)
     pair = languages_of_pair(model, source_language or named[1], target_language or named[2])
     items = read_items(model)
-    read = read_model(items, read_settings(model, items.configuration), max_positions=MAX_TOKENS)
+    read = read_model(items, read_settings(model, items.configuration))
     source = read_vocabulary(files[0], source_tokenizer or found[0])
     target = read_vocabulary(files[1], target_tokenizer or source_tokenizer or found[1])
     pieces = {name: len(read.weights[name]) for name in (SOURCE, TARGET)}

@@ -10,7 +10,7 @@ import numpy as np
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.marian_items import NOT_TRANSPOSED, Items
 from dragoman_export.importers.marian_settings import Settings
-from dragoman_export.importers.subjects import even_sinusoids, spelled
+from dragoman_export.importers.subjects import MAX_TOKENS, even_sinusoids, spelled
 from dragoman_export.reference.imported import (
     BIAS,
     OUTPUT,
@@ -151,11 +151,11 @@ class Parameters:
             raise FormatError(f"{self._items.path}: {', '.join(names)} hold what is no number")
 
 
-def read_model(items: Items, settings: Settings, *, max_positions: int) -> Imported:
+def read_model(items: Items, settings: Settings) -> Imported:
     """The model in a file, as if its translations began with any token. Raises FormatError."""
     parameters, architecture = Parameters(items), settings.architecture
     if isinstance(architecture, TransformerArchitecture):
-        _read_transformer(parameters, architecture, settings, max_positions)
+        _read_transformer(parameters, architecture, settings)
     else:
         _read_s2s(parameters, architecture, settings)
     parameters.check_all_read()
@@ -185,9 +185,7 @@ SSRU_NORMS = {"pre": "rnn_ln", "post": "rnn_ffn_ln"}
 """The norm around an SSRU."""
 
 
-def _read_transformer(
-    parameters: Parameters, a: TransformerArchitecture, settings: Settings, max_positions: int
-) -> None:
+def _read_transformer(parameters: Parameters, a: TransformerArchitecture, settings: Settings) -> None:
     parameters.tables(settings, a.width, "decoder_ff_logit_out")
     suffix = "_pre" if a.norm == "pre" else ""
     for part in layer_parts(a):
@@ -202,7 +200,7 @@ def _read_transformer(
             _read_norm(parameters, part.own_name, names[0], suffix, a.width)
     for side in ("encoder", "decoder") if settings.has_norms else ():
         _read_norm(parameters, f"{side}_norm", f"{side}_top_ln", "", a.width)
-    table_LD = even_sinusoids(max_positions, a.width, first=0)
+    table_LD = even_sinusoids(MAX_TOKENS, a.width, first=0)
     parameters.weights |= {POSITIONS: table_LD, TARGET_POSITIONS: table_LD}
 
 

@@ -6,13 +6,16 @@ Owns their number and lengths, which are what the gate's time goes into.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from dragoman_bundle.manifest import SpecialIds
-from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_training.data.corpus import evenly_spaced
 from dragoman_training.data.files import read_lines
+
+if TYPE_CHECKING:
+    from dragoman_export.model import Subject
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,12 +72,11 @@ class CheckText:
         return cls.of(lines, f"`{path.name}`")
 
 
-def text_sources(
-    text: CheckText, tokenizer: Tokenizer, *, source_end: bool, max_tokens: int
-) -> list[list[int]]:
-    """Some lines of the text as ids, evenly spread over those that are neither empty nor too long."""
-    end = [tokenizer.eos_id] if source_end else []
-    longest = min(max_tokens, MAX_TEXT_TOKENS)
+def text_sources(text: CheckText, subject: "Subject") -> list[list[int]]:
+    """Some lines of the text as the subject's ids, evenly spread over those neither empty nor too long."""
+    tokenizer = subject.checked_tokenizer
+    end = [tokenizer.eos_id] if subject.source_end else []
+    longest = min(subject.decoding.max_source_tokens, MAX_TEXT_TOKENS)
     sources = [[*ids, *end] for ids in tokenizer.encode_ids(text.lines) if ids]
     fitting = [source for source in sources if len(source) <= longest]
     if not fitting:
