@@ -36,6 +36,9 @@ from dragoman_export.graphs.builder import GROWTH, Graphs
 from dragoman_export.model import Subject
 from dragoman_export.shortlist.graphs import ShortlistGraphs
 
+if TYPE_CHECKING:
+    from dragoman_training.recipe.settings import Recipe
+
 WEIGHTS_FILE = "weights.bin"
 MIN_BYTES = 1024
 """Smaller constants stay in the graph, where onnxruntime sees them while it reads shapes."""
@@ -98,10 +101,6 @@ def write_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> Toke
     for file, vocabulary in zip(files, (source.vocabulary, target.vocabulary), strict=True):
         (folder / file).write_bytes(vocabulary)
     return TokenizerFiles(*names, *files)
-
-
-if TYPE_CHECKING:
-    from dragoman_training.recipe.settings import Recipe
 
 
 def recipe_files(members: Sized) -> list[str]:

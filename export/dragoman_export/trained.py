@@ -160,7 +160,10 @@ def training_text(members: Sequence[Checkpoint]) -> str:
         # Each run calls its best one the same: the run's folder tells them apart.
         run = f"runs/{name}" if len(members) == 1 else f"runs/{name}-{number}"
         paragraphs.append(f"- {_description(member)}; `{file}` holds every setting.")
-        commands.append(_lines(f"{_train(progress)} {file} --out {run}", *_options(member)))
+        processes = _num_processes(progress)
+        spread = f"torchrun --nproc-per-node {processes} -m dragoman_training"
+        train = "dragoman train" if processes == 1 else spread
+        commands.append(_lines(f"{train} {file} --out {run}", *_options(member)))
         checkpoint_file = _kept_as(member)
         promises.add({None: ALIKE, "best.safetensors": AGAIN_IF_ENDED}.get(checkpoint_file, AGAIN))
         averaged = progress.get("averaged")
@@ -213,13 +216,6 @@ def _kept_as(member: Checkpoint) -> str | None:
         return "best.safetensors"  # Of which nobody knows, while it is written, whether it stays the best.
     is_over = progress["epoch"] >= config.max_epochs or 0 < config.patience <= progress["stale"]
     return "last.safetensors" if is_over else None
-
-
-def _train(progress: Mapping[str, Any]) -> str:
-    processes = _num_processes(progress)
-    if processes == 1:
-        return "dragoman train"
-    return f"torchrun --nproc-per-node {processes} -m dragoman_training"
 
 
 def _num_processes(progress: Mapping[str, Any]) -> int:
