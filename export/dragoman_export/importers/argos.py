@@ -41,7 +41,9 @@ def unpack(
         with zipfile.ZipFile(archive) as opened:
             entries = [entry for entry in opened.infolist() if not entry.is_dir()]
             for entry in entries:
-                _check_place(archive, entry)
+                if leads_out(entry.filename) or stat.S_ISLNK(entry.external_attr >> 16):
+                    why = "leads out of the archive; nothing of it was unpacked"
+                    raise FormatError(f"{archive}: {entry.filename!r} {why}")
             wanted = [entry for entry in entries if is_wanted(PurePosixPath(entry.filename))]
             _check_sizes(archive, wanted, max_bytes)
             for entry in wanted:
@@ -52,13 +54,6 @@ def unpack(
         raise FormatError(f"{archive} is no ZIP archive, or is damaged: {error}") from error
     except OSError as error:
         raise FormatError(f"{archive} can't be unpacked to {folder}: {error.strerror or error}") from error
-
-
-def _check_place(archive: Path, entry: zipfile.ZipInfo) -> None:
-    if leads_out(entry.filename) or stat.S_ISLNK(entry.external_attr >> 16):
-        raise FormatError(
-            f"{archive}: {entry.filename!r} leads out of the archive; nothing of it was unpacked"
-        )
 
 
 def _check_sizes(archive: Path, entries: list[zipfile.ZipInfo], max_bytes: int) -> None:

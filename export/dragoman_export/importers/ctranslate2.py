@@ -52,7 +52,12 @@ def read_model(
     starts_from_zero = bool(binary.number("decoder/start_from_zero_embedding", 0))
     source, target = read_vocabularies(folder, settings)
     many = languages_of(source.tokens) if source is target else {}
-    pair = _pair_of_many(folder, languages) if many else languages_of_pair(folder, *languages)
+    for side, language in zip(("source", "target"), languages, strict=True):
+        if many and language:
+            raise FormatError(
+                f"{folder} is of many languages, all of which its bundle has; leave --{side}-language out"
+            )
+    pair = (MULTIPLE_LANGUAGES,) * 2 if many else languages_of_pair(folder, *languages)
     # Marian's models alone start so, and each was trained with sources that end; the converter of those on
     # Hugging Face's hub leaves that to the callers' tokenizer, and does not say it; so of many languages.
     source_end = settings.source_end or starts_from_zero or bool(many)
@@ -92,16 +97,6 @@ def read_model(
         max_source_tokens=max_tokens,
         max_output_tokens=max_tokens - bool(many),
     )
-
-
-def _pair_of_many(folder: Path, given: tuple[str | None, str | None]) -> tuple[str, str]:
-    """The languages of a model of many. Raises FormatError where someone names one."""
-    for side, language in zip(("source", "target"), given, strict=True):
-        if language:
-            raise FormatError(
-                f"{folder} is of many languages, all of which its bundle has; leave --{side}-language out"
-            )
-    return MULTIPLE_LANGUAGES, MULTIPLE_LANGUAGES
 
 
 def _id(vocabulary: Vocabulary, token: str, settings: Settings) -> int:
