@@ -116,7 +116,12 @@ def read_transformer(model: BinaryModel, *, norm_epsilon: float) -> Imported:
         _positions(model, f"{side}/position_encodings/encodings", width) for side in ("encoder", "decoder")
     ]
     shortest = min(map(len, positions))
-    refuse_unread(model)
+    # How several embeddings are merged, of which there is one, says nothing.
+    if unread := [name for name in model.unread() if not name.endswith("embeddings_merge")]:
+        raise FormatError(
+            f"{model.path} has {unread[0]}, which is none of a Transformer's variables that are known; such "
+            "models can't be exported"
+        )
     weights[POSITIONS], weights[TARGET_POSITIONS] = (table[:shortest] for table in positions)
     return Imported(architecture=architecture, weights=share_equal(weights))
 
@@ -251,14 +256,3 @@ def refuse_foreign(model: BinaryModel, *, heads: int, width: int) -> None:
         last = name.rsplit("/", 1)[-1]
         if meaning and not (last in neutral and model.number(name, 0) in neutral[last]):
             raise FormatError(f"{model.path} has {meaning} ({name}); such models can't be exported")
-
-
-def refuse_unread(model: BinaryModel) -> None:
-    """Raises FormatError for what nobody has read."""
-    # How several embeddings are merged, of which there is one.
-    unread = [name for name in model.unread() if not name.endswith("embeddings_merge")]
-    if unread:
-        raise FormatError(
-            f"{model.path} has {unread[0]}, which is none of a Transformer's variables that are known; such "
-            "models can't be exported"
-        )
