@@ -65,6 +65,11 @@ class Int8Weight:
     codes: ir.Value
     scale: ir.Value
 
+    @property
+    def num_outputs(self) -> int:
+        """N."""
+        return width_of(self.scale)
+
 
 @dataclass(eq=False)
 class Int8Graph:

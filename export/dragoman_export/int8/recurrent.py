@@ -15,7 +15,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.builder import make_value, stored_array, there, width_of
+from dragoman_export.graphs.builder import make_value, stored_array, there
 from dragoman_export.int8.graph import LARGEST, Int8Graph, Int8Weight
 
 DIRECTIONS = {"forward": ("forward",), "bidirectional": ("forward", "backward")}
@@ -85,7 +85,7 @@ def _direction(
     separate = node.op_type == "GRU"
     weight = int8.weight(input_name, input_weight[place].T, output_axis=1)
     bias = int8.constant(f"{bias_name}.input", input_bias if separate else input_bias + recurrent_bias)
-    rows = int8.rows(tape, there(node.inputs[0]), width_of(weight.scale))
+    rows = int8.rows(tape, there(node.inputs[0]), weight.num_outputs)
     rows = replace(
         rows,
         codes=_in_time(int8, tape, rows.codes, direction),
