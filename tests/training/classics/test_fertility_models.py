@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from tests.training.alignment.brute_force import NULL, PAIRS, Alignment, Expectation, bitext_of
 
+from dragoman_training.alignment.bitext import Sentences
 from dragoman_training.alignment.hmm import Hmm
 from dragoman_training.alignment.lexicon import estimate_lexicon, uniform_lexicon
 from dragoman_training.alignment.models import Direction, Shapes
 from dragoman_training.classics.climbing import Counts, SentencePair, walk
 from dragoman_training.classics.fertility import FertilityModel, Model3, Model4, Model5, PositionTable, Priors
+from dragoman_training.classics.word_classes import learn_classes
 
 NUM_FERTILITIES = 4
 MIDDLE = 9
@@ -349,3 +351,16 @@ def test_iterations_make_the_corpus_likelier(kind: type[FertilityModel]) -> None
     for before, after in pairwise(values[1:]):
         assert after >= before - 1e-4 * abs(before)
     assert values[-1] > values[1]
+
+
+def test_words_that_stand_beside_the_same_words_are_of_one_class() -> None:
+    random = np.random.default_rng(1)
+    # Articles 0 to 2, nouns 3 to 9, verbs 10 to 14.
+    sentences = [
+        [random.integers(0, 3), random.integers(3, 10), random.integers(10, 15)] * random.integers(1, 3)
+        for _ in range(400)
+    ]
+    class_V = learn_classes(Sentences.of(sentences, 15), 3)
+    for words in (class_V[:3], class_V[3:10], class_V[10:15]):
+        assert len(set(words.tolist())) == 1
+    assert len(set(class_V.tolist())) == 3

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from tests.training.toy_pairs import toy_tokenizer
+from tests.training.toy_pairs import part_of_toy, refusal, run_training, toy_tokenizer
 
 from dragoman_training.checkpoint import load_checkpoint
-from dragoman_training.cli import train
 from dragoman_training.data.batch_plan import draw_pairs, shuffler_of
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.corpus import Corpus
@@ -50,17 +48,14 @@ def test_a_pair_is_left_out_for_a_reason_that_is_reported(
 
 def test_of_equal_pairs_the_first_is_used() -> None:
     tokenizer = toy_tokenizer()
-    corpus = Corpus(
-        ["der hund", "ein mann", "der hund", "der hund"], ["the dog", "a man", "a dog", "the dog"]
-    )
+    targets = ["the dog", "a man", "a dog"]
+    corpus = Corpus(["der hund", "ein mann", "der hund", "der hund"], [*targets, "the dog"])
     pair_filter = FilterConfig(leave_out_duplicates=True)
     found = tokenize(corpus, (tokenizer, tokenizer), max_tokens=None, pair_filter=pair_filter)
-    assert [own.tolist() for own in map(found.sides[1].__getitem__, range(3))] == tokenizer.encode_ids(
-        ["the dog", "a man", "a dog"]
-    )
+    assert [found.sides[1][number].tolist() for number in range(3)] == tokenizer.encode_ids(targets)
     assert show_left_out(found.left_out) == "1 there already"
     assert found.texts is not None
-    assert found.texts[1] == filtered(corpus, pair_filter).targets == ["the dog", "a man", "a dog"]
+    assert found.texts[1] == filtered(corpus, pair_filter).targets == targets
 
 
 def test_pairs_come_as_often_as_their_weight_says() -> None:
@@ -121,17 +116,14 @@ def test_a_filter_that_makes_no_sense_is_refused() -> None:
 
 
 def test_what_was_left_out_is_said_and_kept_and_on_the_card(toy_folder: Path, tmp_path: Path) -> None:
+    recipe = part_of_toy(toy_folder, tmp_path, 200, 60)
     for side in ("de", "en"):
-        lines = (toy_folder / f"train.{side}").read_text().splitlines()[:200]
+        lines = (tmp_path / f"train.{side}").read_text().splitlines()
         (tmp_path / f"train.{side}").write_text("".join(f"{line}\n" for line in [*lines, *lines[:7], "OK"]))
-        (tmp_path / f"valid.{side}").write_bytes((toy_folder / f"valid.{side}").read_bytes())
-    (tmp_path / "toy.toml").write_bytes((toy_folder / "toy.toml").read_bytes())
     options = ["--set", "filter.leave_out_copies=true", "filter.leave_out_duplicates=true"]
     options += ["vocabulary.size=100", "training.max_epochs=1", "data.train_weights=2", "--out"]
-    arguments = [str(tmp_path / "toy.toml"), *options, str(tmp_path / "run")]
-    done = CliRunner().invoke(train, arguments)
-    assert done.exit_code == 0, done.output
-    assert "(1 with the same text on both sides, " in " ".join(done.output.split())
+    arguments = [str(recipe), *options, str(tmp_path / "run")]
+    assert "(1 with the same text on both sides, " in " ".join(run_training(*arguments).split())
     checkpoint = load_checkpoint(tmp_path / "run" / "best.safetensors")
     left_out = checkpoint.progress["left_out"]
     assert left_out["with the same text on both sides"] == 1
@@ -141,5 +133,4 @@ def test_what_was_left_out_is_said_and_kept_and_on_the_card(toy_folder: Path, tm
     for changed in ("filter.leave_out_copies=false", "data.train_weights=3"):
         key = changed.split("=")[0]
         others = [each for each in arguments if not each.startswith(key)]
-        refused = CliRunner().invoke(train, [*others, "--resume", "--set", changed])
-        assert f"{key} was" in str(refused.exception)
+        assert f"{key} was" in refusal(*others, "--resume", "--set", changed)

@@ -18,7 +18,7 @@ import pytest
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.full_disk import disk_with
-from tests.training.toy_pairs import SOURCES, TARGETS, toy_tokenizer
+from tests.training.toy_pairs import SOURCES, TARGETS
 
 from dragoman_training.data import files, training_pairs
 from dragoman_training.data.batching import Pairs
@@ -41,11 +41,6 @@ ODD = (
 )
 ODD_TARGET = "\ufeffa dog\r\nlost\nthe man calls.\x85so\n\u200b\n \na man calls.\n" + "a dog " * 30
 """Marks of byte order, ends of lines of both kinds and what only looks like one, empty sides, and no end."""
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return toy_tokenizer()
 
 
 @pytest.fixture(autouse=True)
@@ -127,16 +122,13 @@ def test_tab_separated_files_and_a_language_models_text_too(folder: Path, tokeni
     (folder / "a.tsv").write_text("".join([*lines, "\n", "\tlost\n", "\t\n", "ein hund\ta dog"]), newline="")
     pairs = DataConfig(source_language="de", target_language="en", train_tsv=("a.tsv",), valid_tsv=("v",))
     text = DataConfig(target_language="en", train_target=("a.en", "b.en"), valid_target=("v",))
-    for data in (pairs, text):
-        recipe = replace(recipe_of(), data=data) if data.has_source else recipe_of_text(data)
+    by_loss = TrainingConfig(early_stopping="loss")
+    for recipe in (
+        replace(recipe_of(), data=pairs),
+        Recipe(name="toy", data=text, model=LanguageModelConfig(), training=by_loss),
+    ):
         found = opened(recipe, folder).tokenized((tokenizer, tokenizer))
         assert_same(found, in_memory(recipe, folder, tokenizer))
-
-
-def recipe_of_text(data: DataConfig) -> Recipe:
-    return Recipe(
-        name="toy", data=data, model=LanguageModelConfig(), training=TrainingConfig(early_stopping="loss")
-    )
 
 
 def test_batches_and_segmentations_are_those_of_lists(folder: Path, tokenizer: Tokenizer) -> None:

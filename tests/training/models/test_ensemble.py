@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 import torch
 from click.testing import CliRunner
-from tests.training.toy_pairs import toy_model, toy_tokenizer
+from tests.training.toy_pairs import run_training, toy_model, toy_tokenizer
 from torch import Tensor
 
 from dragoman.cli.evaluate import evaluate
 from dragoman_training.checkpoint import CheckpointError, load_checkpoint, vocabulary_shape, write_checkpoint
-from dragoman_training.cli import train
 from dragoman_training.decoding.members import load_members
 from dragoman_training.decoding.system import open_checkpoint_system
 from dragoman_training.models import LuongConfig, ModelConfig, PlainConfig, Seq2Seq, TransformerConfig
@@ -114,9 +113,8 @@ def test_members_of_other_languages_are_refused(toy_checkpoint: Path, tmp_path: 
 def test_members_of_another_vocabulary_are_refused(
     toy_folder: Path, toy_checkpoint: Path, tmp_path: Path
 ) -> None:
-    options = ["--set", "vocabulary.size=120", "--set", "training.max_minutes=0.001"]
-    result = CliRunner().invoke(train, [str(toy_folder / "toy.toml"), "--out", str(tmp_path), *options])
-    assert result.exit_code == 0, result.output
+    options = ["--set", "vocabulary.size=120", "training.max_minutes=0.001"]
+    run_training(toy_folder / "toy.toml", "--out", tmp_path, *options)
     with pytest.raises(CheckpointError, match="has another vocabulary than"):
         load_members([toy_checkpoint, tmp_path / "best.safetensors"])
 

@@ -1,5 +1,6 @@
 """Recipes are read strictly: whatever is wrong is named, with the way out."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from dragoman_training import cli
 from dragoman_training.models import BahdanauConfig, LuongConfig
 from dragoman_training.recipe.data import RecipeError
 from dragoman_training.recipe.reader import load_recipe
-from dragoman_training.recipe.settings import CardConfig
+from dragoman_training.recipe.reference import reference
+from dragoman_training.recipe.settings import CardConfig, TrainingConfig
 
 MINIMAL = """
 name = "x"
@@ -201,3 +203,24 @@ def test_every_shipped_recipe_can_be_read(path: Path) -> None:
     assert recipe.name == path.stem
     assert recipe.card.credit
     assert recipe.card.licence
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "recipes.md"
+
+
+def test_the_page_is_what_the_settings_say() -> None:
+    assert PAGE.read_text() == reference(), (
+        "write it anew: python -m dragoman_training.recipe.reference > docs/reference/recipes.md"
+    )
+
+
+def test_every_key_is_there_with_its_default() -> None:
+    lines = reference().splitlines()
+    start = lines.index("## `[training]`")
+    end = lines.index("## `[scheduled_sampling]`")
+    for field in dataclasses.fields(TrainingConfig):
+        (line,) = [line for line in lines[start:end] if line.startswith(f"| `{field.name}` |")]
+        if isinstance(field.default, int | float) and not isinstance(field.default, bool):
+            assert f"| `{field.default}` |" in line
+    assert any(line.startswith("| `alpha` | number | `0.2` |") for line in lines)
+    assert '## `[model]` with `family = "bahdanau"`' in lines

@@ -12,7 +12,7 @@ import pytest
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.toy_checkpoint import ALIKE, CONFIGS, ENSEMBLE
-from tests.training.toy_pairs import toy_model, toy_tokenizer
+from tests.training.toy_pairs import DATA, toy_model
 from torch import Tensor
 from torch.fx.experimental import _config
 from torch.nn import functional
@@ -82,21 +82,12 @@ def one_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return toy_tokenizer()
-
-
 def recipe_of(config: ModelConfig, token: Any = "best") -> Recipe:
-    data = DataConfig(
-        source_language="de", target_language="en", train_tsv=("pairs.tsv",), valid_tsv=("pairs.tsv",)
-    )
     has_source = not isinstance(config, LanguageModelConfig)
-    if not has_source:
-        data = DataConfig(target_language="en", train_target=("train.en",), valid_target=("valid.en",))
+    text = DataConfig(target_language="en", train_target=("train.en",), valid_target=("valid.en",))
     return Recipe(
         name="toy",
-        data=data,
+        data=DATA if has_source else text,
         model=config,
         training=TrainingConfig(
             batch_tokens=1000,

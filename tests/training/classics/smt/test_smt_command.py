@@ -1,4 +1,4 @@
-"""`dragoman smt` on a small language of two orders of words, and what users do wrong."""
+"""`dragoman smt` on a small language of two orders of words, its words and lines, and what users do wrong."""
 
 import json
 import os
@@ -11,10 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman_training.classics.smt.cli import smt
 from dragoman_training.classics.smt.decoder import FEATURES, Weights
-from dragoman_training.classics.smt.system import load_system
+from dragoman_training.classics.smt.system import (
+    JOINER,
+    Casing,
+    join_words,
+    load_system,
+    split_words,
+)
 from dragoman_training.classics.smt.tuning import bleu, count_matches, tune_system
 
 NOUNS = [("Hund", "dog"), ("Mann", "man"), ("Baum", "tree"), ("Vogel", "bird"), ("Fisch", "fish")]
@@ -175,3 +183,29 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     assert process.returncode != 0
     assert "Traceback" not in error
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.de", "train.en"]
+
+
+@given(st.text(alphabet=st.characters(exclude_characters=JOINER)))
+def test_words_tell_their_line_up_to_white_space(line: str) -> None:
+    assert join_words(split_words(line)) == " ".join(line.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("Ein Mann, der schläft.", ["Ein", "Mann", "￭,", "der", "schläft", "￭."]),
+        ("saftig-grünes", ["saftig", "￭-￭", "grünes"]),
+        ("(so) „ja“!", ["(￭", "so", "￭)", "„￭", "ja", "￭“", "￭!"]),
+    ],
+)
+def test_marks_say_where_no_white_space_is(line: str, words: list[str]) -> None:
+    assert split_words(line) == words
+
+
+def test_a_first_word_is_written_as_it_is_within_sentences() -> None:
+    casing = Casing.of([["Der", "Mann", "sieht", "der", "Frau"], ["Mann", "Er", "er", "er"]])
+    assert casing.within(["Der", "Hund"]) == ["der", "Hund"]
+    assert casing.within(["Mann", "Der"]) == ["Mann", "Der"]
+    assert casing.within(["Er"]) == ["er"]
+    assert casing.within(["Nie"]) == ["Nie"]
+    assert casing.within([]) == []

@@ -1,4 +1,4 @@
-"""The cross-entropy against smoothed labels (Szegedy et al. 2016, section 7), token by token.
+"""The cross-entropy against smoothed labels (Szegedy et al. 2016, section 7), token by token, and rounded.
 
 Shapes: N tokens, D features, V vocabulary.
 """
@@ -48,3 +48,32 @@ def test_loss_and_gradients_are_those_of_smoothed_labels(
     assert plain.item() == pytest.approx(plain_loss, rel=1e-5)
     for found, expected in zip(gradients, (features_gradient, weight_gradient, bias_gradient), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_bf16_products_change_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Chunks of 12 tokens in pieces of 5.
+    monkeypatch.setattr(loss, "CHUNK_LOGITS", 12 * 30)
+    monkeypatch.setattr(loss, "CACHED_LOGITS", 5 * 30)
+    torch.manual_seed(0)
+    features, weight = torch.randn(20, 8, requires_grad=True), torch.randn(30, 8, requires_grad=True)
+    bias, target = torch.zeros(30), torch.randint(30, (20,))
+    exact, _ = linear_cross_entropy(features, weight, bias, target)
+    rounded, _ = linear_cross_entropy(features, weight, bias, target, dtype=torch.bfloat16)
+    torch.testing.assert_close(rounded, exact, rtol=0.01, atol=0)
+    for ours, theirs in zip(
+        torch.autograd.grad(rounded, [features, weight]),
+        torch.autograd.grad(exact, [features, weight]),
+        strict=True,
+    ):
+        assert (ours - theirs).norm() < 0.02 * theirs.norm()
+
+
+@pytest.mark.parametrize(("dtype", "factor"), [(torch.bfloat16, 1 / 901), (torch.float16, 65536.0)])
+def test_gradients_are_scaled_by_an_exact_factor(dtype: torch.dtype, factor: float) -> None:
+    torch.manual_seed(0)
+    features, weight = torch.randn(20, 8, dtype=dtype, requires_grad=True), torch.randn(30, 8)
+    summed, _ = linear_cross_entropy(features, weight, torch.zeros(30), torch.randint(30, (20,)), dtype=dtype)
+    (once,) = torch.autograd.grad(summed, features, retain_graph=True)
+    (scaled,) = torch.autograd.grad(factor * summed, features)
+    assert scaled.dtype == dtype
+    torch.testing.assert_close(scaled, (once.float() * factor).to(dtype), rtol=0, atol=0)
