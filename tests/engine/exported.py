@@ -8,12 +8,13 @@ import pytest
 from dragoman_bundle.bundle import Bundle, open_bundle
 from dragoman_bundle.search import beam_search
 from dragoman_bundle.shortlist import Shortlist
+from tests.engine.house import decode
 from tests.export.toy_checkpoint import make_members, random_sources, train_tokenizer
 from tests.once import once, shared_folder
 
 from dragoman_export.assembly import export_subject
 from dragoman_export.trained import subject_of
-from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
+from dragoman_server.engine import EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
@@ -78,14 +79,10 @@ def random_sentences(beam_size: int) -> list[Sentence]:
 
 
 def translate(decoder: OnnxDecoder, sentences: list[Sentence], max_rows: int) -> list[SentenceResult]:
+    """One by one, so that some join while others are under way."""
     beam_size = max(sentence.options.beam_size for sentence in sentences)
-    engine = Engine(decoder, limits=EngineLimits(max_rows=max_rows, max_beam_size=beam_size))
-    engine.start()
-    # One by one, so that some join while others are under way.
-    futures = [engine.submit([sentence])[0] for sentence in sentences]
-    results = [future.result(timeout=60) for future in futures]
-    engine.close()
-    return results
+    limits = EngineLimits(max_rows=max_rows, max_beam_size=beam_size)
+    return decode(decoder, [[sentence] for sentence in sentences], limits)
 
 
 def check_who_joins_decodes_as_alone(

@@ -136,9 +136,7 @@ def save_decoder_step(path: Path, dtype: type[np.floating]) -> None:
     candidates = graph.add("Reshape", running, graph.constant([0, -1]))
     graph._nodes.append(
         helper.make_node(
-            "TopK",
-            [candidates, graph.add("Mul", beam, graph.constant([2]))],
-            ["top_score", "top_index"],
+            "TopK", [candidates, graph.add("Mul", beam, graph.constant([2]))], ["top_score", "top_index"]
         )
     )
     graph.save(

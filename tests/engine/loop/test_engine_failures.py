@@ -7,10 +7,7 @@ import pytest
 from tests.engine.house import House, endless, sentence
 from tests.engine.table_decoder import FloatArray, Tokens
 
-from dragoman_server.engine.errors import (
-    DecoderError,
-    EngineClosedError,
-)
+from dragoman_server.engine.errors import DecoderError, EngineClosedError
 from dragoman_server.engine.events import Outcome
 from dragoman_server.engine.scheduling.scheduler import Scheduler
 from dragoman_server.engine.ticket import Ticket
@@ -31,8 +28,7 @@ def test_a_failing_step_fails_its_batch_and_no_other(house: House) -> None:
     assert futures[2].result().hypotheses
     [after] = house.engine.submit([sentence(8, beam_size=2)])
     assert after.result(timeout=30).hypotheses
-    house.engine.close()
-    assert house.recorder.outcomes == {Outcome.FINISHED: 3, Outcome.FAILED: 1}
+    assert house.outcomes() == {Outcome.FINISHED: 3, Outcome.FAILED: 1}
 
 
 @pytest.mark.parametrize(
@@ -57,8 +53,7 @@ def test_a_failure_of_our_own_costs_its_batch_and_not_the_engine(
         assert str(future.exception()) == "the decoder failed: RuntimeError: our own bug"
     [after] = house.engine.submit([sentence(9)])
     assert after.result(timeout=30).hypotheses
-    house.engine.close()
-    assert house.recorder.outcomes == {Outcome.FAILED: 2, Outcome.FINISHED: 1}
+    assert house.outcomes() == {Outcome.FAILED: 2, Outcome.FINISHED: 1}
 
 
 def test_a_group_that_cannot_be_encoded_fails_alone(house: House) -> None:
@@ -81,9 +76,7 @@ def test_scores_that_are_no_numbers_fail_their_sentence_and_not_its_neighbours()
     good, bad = house.run(sentence(7), sentence(8))
     assert good.result().hypotheses
     assert isinstance(bad.exception(), DecoderError)
-    house.engine.close()
-    assert house.recorder.outcomes == {Outcome.FINISHED: 1, Outcome.FAILED: 1}
-    house.engine.close()
+    assert house.outcomes() == {Outcome.FINISHED: 1, Outcome.FAILED: 1}
 
 
 def test_a_batch_that_fails_late_fails_only_those_who_have_no_answer() -> None:
@@ -101,8 +94,7 @@ def test_a_batch_that_fails_late_fails_only_those_who_have_no_answer() -> None:
     assert isinstance(second.exception(30), DecoderError)
     # And goes on.
     assert house.engine.submit([sentence(9)])[0].result(30).hypotheses
-    house.engine.close()
-    assert house.recorder.outcomes == {Outcome.FINISHED: 2, Outcome.FAILED: 1}
+    assert house.outcomes() == {Outcome.FINISHED: 2, Outcome.FAILED: 1}
 
 
 def test_a_thread_that_ends_takes_everybody_with_it_and_says_so(
