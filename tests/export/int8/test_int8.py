@@ -57,12 +57,9 @@ def test_product_is_near_the_float_one() -> None:
     assert error.max() < 0.03
 
 
-def test_sum_of_the_largest_products_does_not_saturate() -> None:
+def test_the_largest_products_do_not_saturate_and_a_row_of_zeros_gives_zeros() -> None:
     weight, rows = np.ones((512, 64), np.float32), np.ones((3, 512), np.float32)
     np.testing.assert_allclose(product(weight, rows), 512, rtol=1e-5)
-
-
-def test_row_of_zeros_gives_zeros() -> None:
     weight = np.random.default_rng(3).normal(size=(8, 4)).astype(np.float32)
     rows = np.zeros((2, 8), np.float32)
     rows[1, 0] = 1e-38
