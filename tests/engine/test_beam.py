@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dragoman_bundle.search import Candidates, beam_search
+from dragoman_bundle.search import Candidates, beam_search, length_penalty
 from tests.engine.table_decoder import (
     BOS,
     EOS,
@@ -159,7 +159,7 @@ class TableStepper:
         return [context[0][s] for s in sentences], context[1]
 
 
-@pytest.mark.parametrize("beam_size", [1, 2, 3, 5])
+@pytest.mark.parametrize("beam_size", [1, 2, 3, 5, 32])
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_the_search_is_the_one_that_training_measures_with(beam_size: int, alpha: float) -> None:
     model = random_model(7)
@@ -315,6 +315,8 @@ def test_the_length_penalty_is_that_of_wu_et_al() -> None:
     assert normalised_score(-6.0, 7, 1.0) == pytest.approx(-3.0)
     assert normalised_score(-6.0, 1, 0.6) == pytest.approx(-6.0)
     assert normalised_score(-6.0, 19, 0.5) == pytest.approx(-3.0)
+    assert [length_penalty(*each) for each in ((1, 0.7), (7, 1.0), (100, 0.0))] == [1.0, 2.0, 1.0]
+    assert length_penalty(7, 0.5) == pytest.approx(math.sqrt(2))
 
 
 def test_the_penalty_turns_the_order_round() -> None:

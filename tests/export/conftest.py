@@ -34,11 +34,6 @@ def tokenizer() -> Tokenizer:
     return train_tokenizer(40)
 
 
-@pytest.fixture(scope="session")
-def other_tokenizer() -> Tokenizer:
-    return train_tokenizer(36)
-
-
 @pytest.fixture(
     scope="session",
     params=[

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from dragoman_bundle import Tokenizer
 from dragoman_bundle.machine import available_memory
-from tests.export.toy_checkpoint import CONFIGS, change_weight, make_checkpoint
+from tests.export.toy_checkpoint import CONFIGS, change_weight, make_checkpoint, train_tokenizer
 from tests.full_disk import disk_with
 
 from dragoman_export import assembly
@@ -94,10 +94,8 @@ def test_a_language_model_continues_texts_in_its_own_language(tokenizer: Tokeniz
     assert load_recipe(tmp_path / "1" / "recipe.toml") == checkpoint.recipe
 
 
-def test_two_vocabularies_make_two_tokenizers(
-    tokenizer: Tokenizer, other_tokenizer: Tokenizer, tmp_path: Path
-) -> None:
-    checkpoint = make_checkpoint(CONFIGS["bahdanau-gru"], tokenizer, other_tokenizer)
+def test_two_vocabularies_make_two_tokenizers(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    checkpoint = make_checkpoint(CONFIGS["bahdanau-gru"], tokenizer, train_tokenizer(36))
     export(checkpoint, tmp_path / "1")
     bundle = assembly.open_bundle(tmp_path / "1")
     assert bundle.source_tokenizer.vocabulary_size == 40
@@ -151,12 +149,6 @@ def test_where_a_precision_is_refused_the_error_says_what_to_export_instead(
 INFO = "MemTotal:  8000 kB\nMemAvailable:  4000 kB\n"
 
 
-@pytest.fixture
-def info(tmp_path: Path) -> Path:
-    (tmp_path / "meminfo").write_text(INFO)
-    return tmp_path / "meminfo"
-
-
 def write_group(folder: Path, **files: object) -> Path:
     for name, value in files.items():
         path = folder / name.replace("__", "/").replace("_DOT_", ".")
@@ -185,9 +177,10 @@ def write_group(folder: Path, **files: object) -> Path:
     ids=["no group", "no limit", "limit", "full", "version 1", "not whole"],
 )
 def test_available_memory_is_the_machine_s_or_the_control_group_s(
-    tmp_path: Path, info: Path, files: dict[str, object], expected: int
+    tmp_path: Path, files: dict[str, object], expected: int
 ) -> None:
-    assert available_memory(write_group(tmp_path / "cgroup", **files), info) == expected
+    (tmp_path / "meminfo").write_text(INFO)
+    assert available_memory(write_group(tmp_path / "cgroup", **files), tmp_path / "meminfo") == expected
 
 
 def call(*arguments: object) -> tuple[int, str]:

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from click.testing import CliRunner
 from safetensors import safe_open
 from safetensors.torch import save_file
+from tests.export.toy_checkpoint import save
 from tests.training.toy_pairs import run_training
 
 from dragoman_training.average import average, average_checkpoints
@@ -149,14 +151,9 @@ def test_languages_are_asked_for_in_any_case(toy_checkpoint: Path) -> None:
 def changed(path: Path, out: Path, factor: float, step: int) -> Path:
     """A copy of a checkpoint with its parameters multiplied."""
     checkpoint = load_checkpoint(path)
-    write_checkpoint(
-        out,
-        checkpoint.recipe,
-        (checkpoint.source_tokenizer, checkpoint.target_tokenizer),
-        {f"model.{name}": value * factor for name, value in checkpoint.model.named_parameters()},
-        {**checkpoint.progress, "step": step},
-    )
-    return out
+    for parameter in checkpoint.model.parameters():
+        parameter.data.mul_(factor)
+    return save(replace(checkpoint, progress={**checkpoint.progress, "step": step}), out)
 
 
 def test_the_parameters_are_the_mean_and_the_progress_is_the_last(

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import torch
 from click.testing import CliRunner
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
@@ -11,7 +12,12 @@ from dragoman_training.cli import train
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.data.vocabulary import train_tokenizers
 from dragoman_training.models import ModelConfig, Seq2Seq, build_model
+from dragoman_training.processes import Processes
 from dragoman_training.recipe.data import DataConfig, VocabularyConfig
+from dragoman_training.recipe.settings import Recipe
+from dragoman_training.run.reporter import Reporter
+from dragoman_training.run.run_folder import StopRequest
+from dragoman_training.run.trainer import Trainer
 
 DATA = DataConfig(
     source_language="de", target_language="en", train_tsv=("pairs.tsv",), valid_tsv=("pairs.tsv",)
@@ -47,6 +53,22 @@ def toy_tokenizer() -> Tokenizer:
 def toy_model(config: ModelConfig, tokenizer: Tokenizer) -> Seq2Seq:
     """A model over that vocabulary."""
     return build_model(config, vocabulary_shape(tokenizer, tokenizer))
+
+
+def trainer_over(
+    recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus, folder: Path, reporter: Reporter, device: str
+) -> Trainer:
+    """One that trains and validates on the same pairs."""
+    return Trainer(
+        recipe,
+        (tokenizer, tokenizer),
+        corpus,
+        corpus,
+        folder=folder,
+        processes=Processes(torch.device(device)),
+        reporter=reporter,
+        stop=StopRequest(),
+    )
 
 
 def part_of_toy(toy_folder: Path, folder: Path, num_train: int, num_valid: int) -> Path:

@@ -16,7 +16,7 @@ from tests.engine.house import (
     tokens_alone,
     wait_until,
 )
-from tests.engine.table_decoder import TableBatch, TableDecoder, random_model
+from tests.engine.table_decoder import TableBatch, TableDecoder
 
 from dragoman_server.engine import loop
 from dragoman_server.engine.errors import EngineClosedError
@@ -63,17 +63,6 @@ def test_a_request_level_batch_ends_once_those_it_waits_for_are_cancelled() -> N
     assert len(house.steps) == 3
     assert len(futures[0].result().hypotheses[0].tokens) == 1
     assert house.outcomes() == {Outcome.FINISHED: 1, Outcome.CANCELLED: 1}
-
-
-def test_both_ways_of_batching_give_the_same_answers() -> None:
-    wanted = [sentence(i, steps=1 + i % 5, beam_size=1 + i % 3) for i in range(40)]
-    answers = []
-    for continuous in (True, False):
-        house = House(EngineLimits(max_rows=16, continuous=continuous), random_model(VOCABULARY))
-        best = [future.result().hypotheses[0] for future in house.run(*wanted)]
-        answers.append([(hypothesis.tokens, hypothesis.score) for hypothesis in best])
-        house.engine.close()
-    assert answers[0] == answers[1]
 
 
 def test_a_newcomer_joins_the_running_batch_at_the_next_step(house: House) -> None:

@@ -2,22 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from dragoman_bundle.bundle import Bundle
-from dragoman_bundle.manifest import REGROUP_GRAPH, SHORTLIST_GRAPH, STEP_GRAPH, FileEntry, graph_file
-from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from dragoman_bundle.manifest import REGROUP_GRAPH, SHORTLIST_GRAPH, STEP_GRAPH
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnxruntime import InferenceSession, OrtValue
-from tests.engine.exported import ON_DEVICE, VOCABULARY, export_family, translate
-from tests.engine.tiny_graphs import tiny_bundle
+from tests.engine.exported import ON_DEVICE, VOCABULARY, export_family, random_sentences, translate
 
-from dragoman_export.graphs.regroup import write_regroup_graph
-from dragoman_server.engine import DecoderError, SearchOptions, Sentence, StepInput, StepOutput
+from dragoman_server.engine import DecoderError, Sentence, StepInput, StepOutput
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.device_decoder import DeviceDecoder
 from dragoman_server.engine.onnx.host_decoder import HostDecoder
@@ -152,13 +148,8 @@ def test_a_batch_on_the_device_computes_the_same_bits(
     travel_alike(exported, precision, shortlist=shortlist)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "fp16"])
-def test_so_it_does_in_the_precisions_of_a_gpu(tmp_path: Path, tokenizer: Tokenizer, precision: str) -> None:
-    bundle = tiny_bundle(tmp_path, tokenizer, (precision,))
-    write_regroup_graph(bundle.manifest.contract, precision, tmp_path / precision)
-    files = {graph_file(precision, REGROUP_GRAPH): FileEntry(sha256="0" * 64, size=0)}
-    bundle = replace(bundle, manifest=replace(bundle.manifest, files=files))
-    travel_alike(bundle, precision, shortlist=False)
+def test_so_it_does_in_the_precision_of_a_gpu(bundle: Bundle) -> None:
+    travel_alike(bundle, "fp16", shortlist=False)
 
 
 def travel_alike(bundle: Bundle, precision: str, *, shortlist: bool) -> None:
@@ -202,17 +193,7 @@ def tokens(decoder: OnnxDecoder, sentences: list[Sentence], max_rows: int) -> li
 
 @pytest.mark.parametrize("shortlist", [False, True], ids=["whole", "shortlist"])
 def test_an_engine_translates_alike_with_both(exported: Bundle, shortlist: bool) -> None:
-    generator = np.random.default_rng(4)
-    options = SearchOptions(beam_size=4, num_hypotheses=4, length_penalty=1.0, max_output_tokens=12)
-    sentences = [
-        Sentence(
-            source=(*generator.integers(4, VOCABULARY, length).tolist(), 3),
-            options=options,
-            target_prefix=(7, 9) if length % 4 == 0 else (),
-            return_attention=length % 3 == 0,
-        )
-        for length in generator.integers(0, 30, 24)
-    ]
+    sentences = random_sentences(4)[:24]
     on_host = open_on(exported, "int8", shortlist=shortlist, on_device=False)
     expected = tokens(on_host, sentences, max_rows=64)
     for decoder in (
@@ -230,8 +211,9 @@ def test_on_a_cpu_batches_regroup_on_the_host_unless_asked_otherwise(exported: B
     assert on_device.providers[REGROUP_GRAPH] == CPU_PROVIDER
 
 
-def test_a_bundle_without_the_graph_works_through_the_host(tmp_path: Path, tokenizer: Tokenizer) -> None:
-    bundle = tiny_bundle(tmp_path, tokenizer)
+def test_a_bundle_without_the_graph_works_through_the_host(bundle: Bundle) -> None:
+    files = {name: entry for name, entry in bundle.manifest.files.items() if REGROUP_GRAPH not in name}
+    bundle = replace(bundle, manifest=replace(bundle.manifest, files=files))
     assert isinstance(open_decoder(bundle, DecoderOptions(device="cpu")), HostDecoder)
     with pytest.raises(DecoderError, match=r"has no graph 'regroup' in fp32.*export the model again"):
         open_decoder(bundle, DecoderOptions(device="cpu", stays_on_device=True))

@@ -3,17 +3,16 @@
 import numpy as np
 import pytest
 from dragoman_bundle.bundle import Bundle
-from tests.engine.exported import (
-    check_it_decodes_what_pytorch_does,
-    check_who_joins_decodes_as_alone,
-    export_family,
-    open_plain,
-)
-from tests.export.toy_checkpoint import CONFIGS
+from dragoman_bundle.search import beam_search
+from tests.engine.exported import VOCABULARY, export_family, open_plain, random_sentences, translate
+from tests.export.toy_checkpoint import CONFIGS, make_members, random_sources, train_tokenizer
 
+from dragoman_server.engine import SearchOptions, Sentence
 from dragoman_server.engine.decoder import StepInput
 from dragoman_server.engine.onnx.batch import OnnxBatch
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_training.decoding.members import as_one
+from dragoman_training.decoding.translator import TorchStepper
 
 GROWING = ("transformer", "lm", "ensemble", "transformer-post")
 """Those whose past grows with each step."""
@@ -50,7 +49,18 @@ def test_whoever_joins_a_running_batch_decodes_to_what_it_decodes_to_alone(
         tolerance = 0 if precision == "int8" else 1e-5
     else:
         tolerance, max_rows = 1e-3 if precision == "int8" else 1e-5, max_rows[:1]
-    check_who_joins_decodes_as_alone(open_plain(exported, precision), beam_size, max_rows, tolerance)
+    decoder, sentences = open_plain(exported, precision), random_sentences(beam_size)
+    alone = [translate(decoder, [sentence], max_rows=16)[0] for sentence in sentences]
+    # They leave at different steps.
+    assert len({max(len(found.tokens) for found in result.hypotheses) for result in alone}) > 5
+    for rows in max_rows:
+        found = translate(decoder, sentences, rows)
+        for sentence, one, other in zip(sentences, found, alone, strict=True):
+            for mine, expected in zip(one.hypotheses, other.hypotheses, strict=True):
+                assert mine.tokens == expected.tokens
+                assert mine.score == pytest.approx(expected.score, rel=0, abs=tolerance)
+                if sentence.return_attention:
+                    np.testing.assert_allclose(mine.attention, expected.attention, atol=1e-5)
 
 
 def open_batch(decoder: OnnxDecoder, num_sentences: int) -> OnnxBatch:
@@ -102,4 +112,19 @@ def test_the_past_is_as_long_as_the_oldest_who_is_there(exported: Bundle) -> Non
 
 
 def test_the_engine_decodes_what_pytorch_does(exported: Bundle) -> None:
-    check_it_decodes_what_pytorch_does(exported)
+    """In fp32, with the recipe's search."""
+    members = make_members(exported.manifest.name, train_tokenizer(VOCABULARY))
+    decoding = members[0].recipe.decoding
+    sources = random_sources([3, 12, 25], VOCABULARY, eos_id=3)
+    stepper = TorchStepper(as_one(members), source_pad_id=0, bos_id=2, eos_id=3)
+    options = SearchOptions(
+        beam_size=decoding.beam_size,
+        num_hypotheses=decoding.beam_size,
+        length_penalty=decoding.length_penalty,
+        max_output_tokens=decoding.max_output_tokens,
+    )
+    sentences = [Sentence(source=tuple(source), options=options) for source in sources]
+    found = translate(open_plain(exported, "fp32"), sentences, max_rows=64)
+    for one, expected in zip(found, beam_search(stepper, sources, decoding), strict=True):
+        assert [h.tokens for h in one.hypotheses] == [h.tokens for h in expected]
+        assert [h.score for h in one.hypotheses] == pytest.approx([h.score for h in expected], abs=1e-4)

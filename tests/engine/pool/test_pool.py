@@ -10,8 +10,8 @@ import pytest
 from dragoman_bundle.bundle import Bundle
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.exported import random_sentences
 from tests.engine.house import VOCABULARY, Recorder, endless, pool_over, sentence, wait_until
-from tests.engine.onnx.test_onnx_decoder import random_sentences
 from tests.engine.table_decoder import TableDecoder, Tokens, random_model
 
 from dragoman_server.engine.admission import Admission
@@ -226,7 +226,7 @@ def test_what_is_left_at_the_end_fails_and_nothing_more_is_taken(crew: Crew) -> 
 
 
 def test_engines_that_share_real_graphs_say_what_one_says(bundle: Bundle) -> None:
-    sentences = random_sentences(60, [1, 4], seed=7)
+    sentences = random_sentences(1, 4)
     decoder = open_decoder(bundle, DecoderOptions(device="cpu", precision="fp32"))
     answers = []
     for num_engines in (1, 3):

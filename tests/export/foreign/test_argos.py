@@ -50,9 +50,7 @@ def test_unpacked_it_is_read_as_well(package: Path, tmp_path: Path) -> None:
     flat = tmp_path / "flat.argosmodel"
     Path(shutil.make_archive(str(tmp_path / "flat"), "zip", package)).rename(flat)
     assert load_ctranslate2(flat).target_language == "en"
-
-
-def test_languages_may_be_given_otherwise(package: Path) -> None:
+    # Languages may be given otherwise.
     subject = load_ctranslate2(package, target_language="en-GB")
     assert (subject.source_language, subject.target_language) == ("de", "en-GB")
     assert "--target-language en-GB" in subject.training

@@ -181,27 +181,23 @@ def test_files_of_unequal_length_are_refused_with_both_counts(tmp_path: Path, al
     assert "links has 1 lines, but" in error_of("score", tmp_path / "links", tmp_path / "gold")
 
 
-def test_bytes_that_are_no_text_are_told_with_the_line(tmp_path: Path, aligner: Path) -> None:
+def test_texts_of_the_other_direction_and_bytes_that_are_no_text_are_told(
+    tmp_path: Path, aligner: Path
+) -> None:
     files = pair_files(tmp_path, "hund\nbaum\n", "dog\ntree\n")
     (tmp_path / "b").write_bytes(b"dog\n\xff\n")
     assert "line 2: not UTF-8" in error_of("apply", aligner, *files)
-
-
-def test_texts_of_the_other_direction_are_told(tmp_path: Path, aligner: Path) -> None:
     files = pair_files(tmp_path, "the dog sees\n", "der hund sieht\n")
     assert "other way round" in error_of("apply", aligner, *files)
     # What was left untranslated is not of the other direction.
     assert run("apply", aligner, *pair_files(tmp_path, "der hund\n", "der hund\n")).exit_code == 0
 
 
-def test_nothing_to_learn_from_is_told(tmp_path: Path) -> None:
+def test_nothing_to_learn_from_is_told_and_a_corpus_of_one_sentence_is_learnt(tmp_path: Path) -> None:
     for source, target in (("\n", "dog\n"), ("", ""), ("a " * 101 + "\n", "b\n")):
         files = pair_files(tmp_path, source, target)
         assert "nothing to learn from" in error_of("train", *files, "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_corpus_of_one_sentence_is_learnt(tmp_path: Path) -> None:
     files = pair_files(tmp_path, "hund\n\n", "dog\n\n")
     result = run("train", *files, "--out", tmp_path / "out")
     assert result.exit_code == 0

@@ -134,12 +134,3 @@ def test_every_method_is_its_definition(both: tuple[np.ndarray, np.ndarray]) -> 
     for method in METHODS:
         found = symmetrize(forward.copy(), backward.copy(), method)
         assert links_of(found) == by_definition(links_of(forward), links_of(backward), method)
-
-
-def test_words_grow_beside_the_intersection_and_finish_far_from_it() -> None:
-    """Both believe 0-0, and 1-1 stands beside it. 4-4 is far, and so is 2-4, of which 4 is aligned then."""
-    forward, backward = np.zeros((5, 5), bool), np.zeros((5, 5), bool)
-    forward[0, 0] = backward[0, 0] = forward[1, 1] = forward[4, 4] = backward[2, 4] = True
-    assert links_of(symmetrize(forward, backward, "grow-diag")) == {(0, 0), (1, 1)}
-    assert links_of(symmetrize(forward, backward, "grow-diag-final-and")) == {(0, 0), (1, 1), (4, 4)}
-    assert links_of(symmetrize(forward, backward, "grow-diag-final")) == {(0, 0), (1, 1), (4, 4), (2, 4)}

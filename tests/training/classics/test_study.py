@@ -12,16 +12,17 @@ import torch
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.export.toy_checkpoint import save
 from tests.training.toy_pairs import SOURCES, TARGETS, run_training, toy_model, toy_tokenizer
 
 from dragoman_training.alignment.head import ChosenHead, look_through
-from dragoman_training.checkpoint import load_checkpoint, write_checkpoint
+from dragoman_training.checkpoint import Checkpoint, load_checkpoint
 from dragoman_training.classics.study import Findings, StudySet, cut_buckets, examine, read_study_set
 from dragoman_training.classics.study_cli import study
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.models.transformer import AlignmentHead, Transformer, TransformerConfig
 from dragoman_training.recipe.data import DataConfig
-from dragoman_training.recipe.settings import DecodingConfig, Recipe, TrainingConfig
+from dragoman_training.recipe.settings import DecodingConfig, Recipe
 
 OVERRIDES = {
     "plain": "model={family='plain',embedding_size=24,layers=1,units=24}",
@@ -171,26 +172,17 @@ SET = StudySet(
 )
 
 
-def write_transformer(
-    folder: Path, *, decoding: DecodingConfig | None = None, training: TrainingConfig | None = None
-) -> Path:
+def write_transformer(folder: Path, decoding: DecodingConfig | None = None) -> Path:
     """A checkpoint with random weights, beside the corpus that it says it was trained on."""
     torch.manual_seed(2)
     tokenizer = toy_tokenizer()
     model = toy_model(CONFIG, tokenizer)
     for side, lines in (("de", SOURCES), ("en", TARGETS)):
         (folder / f"train.{side}").write_text("".join(f"{line}\n" for line in lines))
-    recipe = Recipe(
-        name="toy",
-        data=DATA,
-        model=CONFIG,
-        decoding=decoding or DecodingConfig(),
-        training=training or TrainingConfig(),
-    )
-    tensors = {f"model.{name}": value for name, value in model.named_parameters()}
-    path = folder / "best.safetensors"
-    write_checkpoint(path, recipe, (tokenizer, tokenizer), tensors, {"validations": []})
-    return path
+    recipe = Recipe(name="toy", data=DATA, model=CONFIG, decoding=decoding or DecodingConfig())
+    tokenizers = {"source_tokenizer": tokenizer, "target_tokenizer": tokenizer}
+    checkpoint = Checkpoint(recipe=recipe, model=model, progress={"validations": []}, **tokenizers)
+    return save(checkpoint, folder / "best.safetensors")
 
 
 def examined(path: Path, recipe_folder: Path) -> Findings:
@@ -233,7 +225,7 @@ def test_long_sentences_are_neither_cut_nor_their_translations(tmp_path: Path) -
     for folder in (limited, free):
         folder.mkdir()
     short = DecodingConfig(max_source_tokens=8, max_output_tokens=6)
-    found = examined(write_transformer(limited, decoding=short), limited)
+    found = examined(write_transformer(limited, short), limited)
     assert found.tokens == examined(write_transformer(free), free).tokens
     assert max(map(len, found.tokens)) > 6
 

@@ -80,23 +80,25 @@ def tokenizer(corpus: Corpus) -> Tokenizer:
     return train_tokenizers(corpus, VocabularyConfig(size=90, model_type="bpe"))[0]
 
 
-def test_an_epoch_holds_every_pair_once_within_the_budget(corpus: Corpus, tokenizer: Tokenizer) -> None:
-    pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
+@pytest.fixture
+def pairs(corpus: Corpus, tokenizer: Tokenizer) -> Pairs:
+    return Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
+
+
+def test_an_epoch_holds_every_pair_once_within_the_budget(pairs: Pairs) -> None:
     plan = pairs.plan(400, seed=1)
     assert sorted(number for numbers in plan for number in numbers) == list(range(300))
     for numbers in plan:
         batch = pairs.batch(numbers)
         assert batch.source_ST.numel() <= 400
         assert batch.target_output_SU.numel() <= 400
-
-
-def test_a_pair_longer_than_the_budget_is_a_batch_of_its_own(corpus: Corpus, tokenizer: Tokenizer) -> None:
-    pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
+    # A pair longer than the budget is a batch of its own.
     assert [len(numbers) for numbers in pairs.plan(1, seed=1)] == [1] * len(pairs)
 
 
-def test_inputs_begin_with_bos_and_outputs_end_with_eos(corpus: Corpus, tokenizer: Tokenizer) -> None:
-    pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
+def test_inputs_begin_with_bos_and_outputs_end_with_eos(
+    corpus: Corpus, tokenizer: Tokenizer, pairs: Pairs
+) -> None:
     batch = pairs.batch([0, 1, 2])
     for number in range(3):
         target = tokenizer.encode_ids([corpus.targets[number]])[0]
@@ -110,11 +112,12 @@ def test_inputs_begin_with_bos_and_outputs_end_with_eos(corpus: Corpus, tokenize
         assert batch.source_ST[number, : len(source) + 1].tolist() == [*source, tokenizer.eos_id]
 
 
-def test_pairs_with_a_side_too_long_are_left_out_and_counted(corpus: Corpus, tokenizer: Tokenizer) -> None:
-    everything = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
+def test_pairs_with_a_side_too_long_are_left_out_and_counted(
+    corpus: Corpus, tokenizer: Tokenizer, pairs: Pairs
+) -> None:
     short = Pairs(corpus, tokenizer, tokenizer, max_tokens=12)
     assert 0 < short.left_out["too long"] < 300
-    assert len(short) + short.left_out["too long"] == len(everything)
+    assert len(short) + short.left_out["too long"] == len(pairs)
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])

@@ -134,10 +134,7 @@ def test_tab_separated_files_and_a_language_models_text_too(folder: Path, tokeni
 def test_batches_and_segmentations_are_those_of_lists(folder: Path, tokenizer: Tokenizer) -> None:
     config = SubwordSamplingConfig(source=True, target=True, alpha=0.3)
     recipe = recipe_of(subword_sampling=config)
-    corpora = [
-        opened(recipe, folder).tokenized((tokenizer, tokenizer)),
-        in_memory(recipe, folder, tokenizer),
-    ]
+    corpora = [opened(recipe, folder).tokenized((tokenizer, tokenizer)), in_memory(recipe, folder, tokenizer)]
     batches = []
     for corpus in corpora:
         samplers = make_samplers((tokenizer, tokenizer), config, "unigram")

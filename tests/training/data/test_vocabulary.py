@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from sentencepiece import SentencePieceProcessor
-from tests.training.toy_pairs import SOURCES, TARGETS, toy_corpus, toy_tokenizer
+from tests.training.toy_pairs import SOURCES, TARGETS, toy_corpus
 
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.corpus import Corpus
@@ -202,46 +202,35 @@ def sides(pairs: Pairs) -> tuple[list[list[int]], list[list[int]]]:
     )
 
 
-def sampled_pairs(
-    tokenizer: Tokenizer,
-    sampling: SubwordSamplingConfig,
-    *,
-    max_tokens: int | None = None,
-    model_type: Literal["unigram", "bpe"] = "unigram",
-) -> Pairs:
-    samplers = make_samplers((tokenizer, tokenizer), sampling, model_type)
-    return Pairs(toy_corpus(), tokenizer, tokenizer, max_tokens=max_tokens, samplers=samplers)
-
-
-def segmented(sampling: SubwordSamplingConfig, seed: int) -> tuple[list[list[int]], list[list[int]]]:
-    tokenizer = toy_tokenizer()
-    pairs = sampled_pairs(tokenizer, sampling)
-    pairs.segment(seed)
+def segmented(
+    tokenizer: Tokenizer, sampling: SubwordSamplingConfig, *seeds: int, max_tokens: int | None = None
+) -> tuple[list[list[int]], list[list[int]]]:
+    """What is drawn with the last seed, after the others."""
+    samplers = make_samplers((tokenizer, tokenizer), sampling, "unigram")
+    pairs = Pairs(toy_corpus(), tokenizer, tokenizer, max_tokens=max_tokens, samplers=samplers)
+    for seed in seeds:
+        pairs.segment(seed)
     return sides(pairs)
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_only_the_side_that_is_asked_for_is_sampled(side: int) -> None:
-    plain = segmented(SubwordSamplingConfig(), 1)
-    one = segmented(SubwordSamplingConfig(source=side == 0, target=side == 1), 1)
+def test_only_the_side_that_is_asked_for_is_sampled(tokenizer: Tokenizer, side: int) -> None:
+    plain = segmented(tokenizer, SubwordSamplingConfig(), 1)
+    one = segmented(tokenizer, SubwordSamplingConfig(source=side == 0, target=side == 1), 1)
     assert one[side] != plain[side]
     assert one[1 - side] == plain[1 - side]
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_segmentation_that_is_too_long_gives_way_to_the_best(seed: int) -> None:
-    tokenizer = toy_tokenizer()
-    best = segmented(SubwordSamplingConfig(), 1)
+def test_a_segmentation_that_is_too_long_gives_way_to_the_best(tokenizer: Tokenizer, seed: int) -> None:
+    best, drawn = segmented(tokenizer, SubwordSamplingConfig(), 1), segmented(tokenizer, BOTH, seed)
     limit = max(len(ids) for side in best for ids in side)
-    pairs = sampled_pairs(tokenizer, BOTH, max_tokens=limit)
-    pairs.segment(3)
-    pairs.segment(seed)
     expected = tuple(
-        [ids if len(ids) <= limit else own for ids, own in zip(drawn, of_best, strict=True)]
-        for drawn, of_best in zip(segmented(BOTH, seed), best, strict=True)
+        [ids if len(ids) <= limit else own for ids, own in zip(*each, strict=True)]
+        for each in zip(drawn, best, strict=True)
     )
-    assert sides(pairs) == expected
-    assert expected not in (best, segmented(BOTH, seed))
+    assert segmented(tokenizer, BOTH, 3, seed, max_tokens=limit) == expected
+    assert expected not in (best, drawn)
 
 
 @pytest.mark.parametrize("setting", [{"alpha": 0.1}, {"nbest_size": 64}])

@@ -15,20 +15,22 @@ import numpy as np
 import pytest
 import torch
 from tests.training.equations.plain_loops import (
+    SOURCES,
     State,
     Vector,
     Weights,
     additive_score,
+    assert_follows,
     bidirectional_encoder,
     linear,
     lstm,
+    model_of,
     recurrent_layer,
     sigmoid,
     softmax,
     weighted_sum,
     weights_of,
 )
-from tests.training.equations.tiny_pairs import SOURCES, assert_follows, model_of
 
 from dragoman_training.data.batching import pad_ids
 from dragoman_training.models import (

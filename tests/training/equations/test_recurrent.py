@@ -13,24 +13,22 @@ import pytest
 import torch
 from tests.training.equations.plain_loops import (
     CELLS,
+    SOURCES,
+    TARGETS,
+    TOLERANCE,
     Cell,
     Vector,
     additive_score,
+    assert_features,
+    assert_follows,
     bidirectional_encoder,
+    compute,
     linear,
+    model_of,
     recurrent_layer,
     softmax,
     weighted_sum,
     weights_of,
-)
-from tests.training.equations.tiny_pairs import (
-    SOURCES,
-    TARGETS,
-    TOLERANCE,
-    assert_features,
-    assert_follows,
-    compute,
-    model_of,
 )
 
 from dragoman_training.models import (

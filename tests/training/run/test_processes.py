@@ -1,4 +1,4 @@
-"""Two processes train what one would, over gloo on this machine's CPU."""
+"""Two processes train what one would, over gloo on this machine's CPU; and what a device is used for."""
 
 import os
 import socket
@@ -11,7 +11,9 @@ import pytest
 import torch
 from tests.training.toy_pairs import part_of_toy, refusal, run_training
 
+from dragoman_training import device
 from dragoman_training.checkpoint import read_checkpoint
+from dragoman_training.device import choose_device, choose_dtype
 
 OPTIONS = [
     *("--set", "training.decay=constant", "--set", "training.batch_tokens=600"),
@@ -165,3 +167,31 @@ def test_a_process_of_many_leaves_without_taking_python_down(
     )
     assert done.returncode == status, done.stdout + done.stderr
     assert said in done.stdout + done.stderr
+
+
+def test_attention_on_a_gpu_is_kept_from_plans_for_each_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    choose_device("cpu")
+    assert torch.backends.cuda.cudnn_sdp_enabled()
+    choose_device("cuda")
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
+
+
+@pytest.mark.parametrize(
+    ("amx", "avx512", "amd", "expected"),
+    [
+        (True, True, False, torch.bfloat16),
+        (False, True, True, torch.bfloat16),
+        (False, True, False, torch.float32),
+        (False, False, True, torch.float32),
+    ],
+)
+def test_auto_is_bf16_on_cpus_that_gain_by_it(
+    monkeypatch: pytest.MonkeyPatch, amx: bool, avx512: bool, amd: bool, expected: torch.dtype
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    monkeypatch.setattr(device, "_is_amd", lambda: amd)
+
+    assert choose_dtype("auto", torch.device("cpu")) == expected

@@ -6,10 +6,9 @@ import math
 import os
 import shutil
 import signal
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -248,11 +247,7 @@ def test_a_warm_up_that_never_ends_is_warned_of(toy_folder: Path, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("device", "named"),
-    [
-        ("gpu", 'no device "gpu"'),
-        ("cuda:99", "CUDA devices here"),
-        ("mps", '"mps" is no device to train on'),
-    ],
+    [("gpu", 'no device "gpu"'), ("cuda:99", "CUDA devices here"), ("mps", '"mps" is no device to train on')],
 )
 def test_a_device_that_is_not_there_or_has_no_fp16_is_refused(
     toy_folder: Path, tmp_path: Path, device: str, named: str
@@ -349,16 +344,13 @@ def test_a_state_that_is_not_whole_or_no_number_or_of_another_version_is_not_res
     assert "another version of the program wrote it" in said
 
 
-@dataclass(frozen=True, kw_only=True)
-class SeenStep:
-    """What one step did, as seen around it."""
+class SeenStep(NamedTuple):
+    """What one step did, as seen around it: the loss's scale after it, and whether parameters are others."""
 
     loss: float
     gradient_norm: float
     scale: float
-    """Of the loss, after the step."""
     changed: bool
-    """Whether a parameter is another one."""
 
 
 @pytest.fixture
@@ -370,14 +362,8 @@ def seen_steps(monkeypatch: pytest.MonkeyPatch) -> list[SeenStep]:
     def step(self: trainer.Trainer, batches: list[list[int]]) -> StepReport:
         before = [parameter.detach().clone() for parameter in self._model.parameters()]
         report = original(self, batches)
-        seen.append(
-            SeenStep(
-                loss=report.loss,
-                gradient_norm=report.gradient_norm,
-                scale=self._scaler.get_scale(),
-                changed=not all(map(torch.equal, before, self._model.parameters())),
-            )
-        )
+        changed = not all(map(torch.equal, before, self._model.parameters()))
+        seen.append(SeenStep(report.loss, report.gradient_norm, self._scaler.get_scale(), changed))
         return report
 
     monkeypatch.setattr(trainer.Trainer, "_step", step)
@@ -394,11 +380,7 @@ SHORT_RUN = [
 
 @pytest.mark.parametrize("family", [pytest.param("luong", marks=pytest.mark.long), "transformer"])
 def test_a_model_learns_in_fp16_as_in_fp32(
-    toy_folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    seen_steps: list[SeenStep],
-    family: str,
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen_steps: list[SeenStep], family: str
 ) -> None:
     recipe = variant_recipe(toy_folder, tmp_path, family)
     steps = [option.replace("max_epochs=1", "max_epochs=2") for option in SHORT_RUN]
@@ -426,11 +408,7 @@ def test_a_model_learns_in_fp16_as_in_fp32(
 
 @pytest.mark.parametrize("family", [pytest.param("luong", marks=pytest.mark.long), "transformer"])
 def test_a_step_whose_gradients_overflow_in_fp16_is_skipped_and_halves_the_scale(
-    toy_folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    seen_steps: list[SeenStep],
-    family: str,
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen_steps: list[SeenStep], family: str
 ) -> None:
     recipe = variant_recipe(toy_folder, tmp_path, family)
     allow_fp16_anywhere(monkeypatch)
@@ -476,14 +454,15 @@ def test_other_text_in_the_validation_files_is_told_on_resuming(
     assert "the validation files held other pairs (60 pairs" in said
 
 
-def test_accumulated_batches_give_the_gradients_of_one_large_batch(
+def test_accumulated_batches_give_the_gradients_of_one_large_batch_and_the_last_models_are_kept(
     toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two batches a step, against batches that are joined beforehand."""
     options = ["--set", "model.dropout=0", "--set", "training.max_epochs=1"]
     options += ["--set", "training.batch_tokens=600", "--set", "training.validate_every_epochs=0.2"]
     recipe = variant_recipe(toy_folder, tmp_path, "luong", num_train=1200)
-    run(recipe, "--out", tmp_path / "two", *options, "--set", "training.accumulate_batches=2")
+    accumulated = ("--set", "training.accumulate_batches=2", "training.keep_validated=2")
+    run(recipe, "--out", tmp_path / "two", *options, *accumulated)
     cut = trainer.Pairs.plan
 
     def joined(pairs: Pairs, budget: int, *, seed: int | None) -> list[list[int]]:
@@ -499,16 +478,8 @@ def test_accumulated_batches_give_the_gradients_of_one_large_batch(
     assert len(two["validations"]) >= 5
     for ours, theirs in zip(two["validations"], one["validations"], strict=True):
         assert ours["perplexity"] == pytest.approx(theirs["perplexity"], rel=1e-4)
-
-
-def test_the_last_validated_models_are_kept(toy_folder: Path, tmp_path: Path) -> None:
-    recipe, out = variant_recipe(toy_folder, tmp_path, "luong"), tmp_path / "run"
-    options = ["training.max_epochs=1", "training.validate_every_epochs=0.25", "training.keep_validated=2"]
-    run(recipe, "--out", out, "--set", *options)
-    validations = read_checkpoint(out / "last.safetensors")[2]["validations"]
-    assert len(validations) > 2
-    kept = {f"step-{entry['step']}.safetensors" for entry in validations[-2:]}
-    assert {path.name for path in out.glob("step-*")} == kept
+    kept = {f"step-{entry['step']}.safetensors" for entry in two["validations"][-2:]}
+    assert {path.name for path in (tmp_path / "two").glob("step-*")} == kept
 
 
 @pytest.mark.parametrize("measure", ["bleu", "loss"])

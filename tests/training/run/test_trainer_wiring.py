@@ -11,7 +11,7 @@ import sacrebleu
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tests.training.toy_pairs import DATA, toy_corpus, toy_model
+from tests.training.toy_pairs import DATA, toy_corpus, toy_model, trainer_over
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook
 from torch.optim.optimizer import register_optimizer_step_pre_hook
@@ -27,7 +27,6 @@ from dragoman_training.models import (
     VocabularyShape,
     build_model,
 )
-from dragoman_training.processes import Processes
 from dragoman_training.recipe.data import SubwordSamplingConfig
 from dragoman_training.recipe.settings import (
     DecodingConfig,
@@ -40,7 +39,6 @@ from dragoman_training.run import reporter
 from dragoman_training.run.objective import Objective, teacher_forcing
 from dragoman_training.run.optimizer import MovingAverage, build_optimizer, learning_rate
 from dragoman_training.run.reporter import Reporter
-from dragoman_training.run.run_folder import StopRequest
 from dragoman_training.run.trainer import Trainer
 from dragoman_training.run.validation import perplexity
 
@@ -161,16 +159,7 @@ def train(folder: Path, tokenizer: Tokenizer, *, model: Seq2Seq | None = None, *
     tables = {"data": DATA, "model": MODEL, "training": TRAINING, "decoding": DECODING} | settings
     recipe = Recipe(name="toy", **tables)
     with Reporter(folder) as reporting:
-        trainer = Trainer(
-            recipe,
-            (tokenizer, tokenizer),
-            toy_corpus(),
-            toy_corpus(),
-            folder=folder,
-            processes=Processes(torch.device("cpu")),
-            reporter=reporting,
-            stop=StopRequest(),
-        )
+        trainer = trainer_over(recipe, tokenizer, toy_corpus(), folder, reporting, "cpu")
         if model:
             start = Checkpoint(
                 recipe=recipe,
