@@ -63,11 +63,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
         latest.recipe,
         (latest.source_tokenizer, latest.target_tokenizer),
         {f"model.{name}": (total / len(paths)).float() for name, total in sums.items()},
-        {
-            **latest.progress,
-            **unvalidated,
-            "averaged": sorted(paths_of),
-        },
+        {**latest.progress, **unvalidated, "averaged": sorted(paths_of)},
     )
 
 

@@ -14,12 +14,7 @@ from functools import partial
 from typing import Any
 
 from dragoman_server.engine.decoder import Batch, Decoder
-from dragoman_server.engine.errors import (
-    DeadlineExpiredError,
-    DecoderError,
-    EngineClosedError,
-    EngineError,
-)
+from dragoman_server.engine.errors import DeadlineExpiredError, DecoderError, EngineClosedError, EngineError
 from dragoman_server.engine.events import (
     BatchStepped,
     Listener,

@@ -154,10 +154,7 @@ def write_links(
     folder: Path, blocks: Iterable[TokenIds], dtype: np.dtype[Any], advance: Callable[[int], None]
 ) -> None:
     """Writes the links of pairs; `advance` gets how many."""
-    with (
-        ArrayFile(folder / "links", dtype) as links,
-        ArrayFile(folder / "links.lengths", LENGTH) as lengths,
-    ):
+    with ArrayFile(folder / "links", dtype) as links, ArrayFile(folder / "links.lengths", LENGTH) as lengths:
         for block in blocks:
             links.append(block.ids_N)
             lengths.append(block.length_S)

@@ -411,9 +411,7 @@ class Trainer:
                 self._reporter.warn(change)
         todays = ("processes", "num_pairs", "left_out", "corpus", "valid_corpus", "precision", "device")
         self.progress = dataclasses.replace(
-            saved,
-            **{name: getattr(now, name) for name in todays},
-            changed=saved.changed or bool(changes),
+            saved, **{name: getattr(now, name) for name in todays}, changed=saved.changed or bool(changes)
         )
         self._average.num_updates = self.progress.step
         self._scaler = self._loss_scaler()

@@ -14,9 +14,7 @@ from dragoman_server.engine.onnx.tensors import Array
 
 
 def run_bound(
-    session: onnxruntime.InferenceSession,
-    inputs: Mapping[str, OrtValue | Array],
-    outputs: Mapping[str, str],
+    session: onnxruntime.InferenceSession, inputs: Mapping[str, OrtValue | Array], outputs: Mapping[str, str]
 ) -> dict[str, OrtValue]:
     """The outputs by name, each on the device that `outputs` names for it: "cpu" or "cuda".
 
@@ -54,10 +52,7 @@ def run_step(
             **memory,
             **state,
         },
-        {
-            **dict.fromkeys(results, "cpu"),
-            **{f"next_{name}": device for name in state},
-        },
+        {**dict.fromkeys(results, "cpu"), **{f"next_{name}": device for name in state}},
     )
     arrays = {name: outputs[name].numpy() for name in results}
     output = StepOutput(

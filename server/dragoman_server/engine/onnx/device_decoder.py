@@ -133,11 +133,7 @@ class DeviceBatch:
         if running is None:
             running, newcomers = newcomers, self._decoder.nobody
         self._part = self._decoder.regrouper.regroup(
-            running,
-            newcomers,
-            origin_S,
-            source_positions=source_positions,
-            num_grown=self._num_grown,
+            running, newcomers, origin_S, source_positions=source_positions, num_grown=self._num_grown
         )
         if self._candidates is not None:
             self._gather(self._candidates)

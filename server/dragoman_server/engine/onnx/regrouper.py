@@ -73,13 +73,7 @@ class Regrouper:
         return padded_rows(count) if self._pads else count
 
     def regroup(
-        self,
-        running: Part,
-        joined: Part,
-        origin_S: IntArray,
-        *,
-        source_positions: int,
-        num_grown: int,
+        self, running: Part, joined: Part, origin_S: IntArray, *, source_positions: int, num_grown: int
     ) -> Part:
         """A part with, at place s, the sentence `origin_S[s]`, counted in `running` and on in `joined`.
 

@@ -26,14 +26,7 @@ import numpy as np
 from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.decoder import Decoder
 from dragoman_server.engine.errors import EngineClosedError
-from dragoman_server.engine.events import (
-    BatchStepped,
-    Event,
-    Outcome,
-    QueueLeft,
-    SentenceEnded,
-    TurnEnded,
-)
+from dragoman_server.engine.events import BatchStepped, Event, Outcome, QueueLeft, SentenceEnded, TurnEnded
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.pool.pipe import (
     Answer,

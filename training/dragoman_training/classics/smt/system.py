@@ -113,12 +113,7 @@ class System:
         return [found[0][0] for found in self.candidates(lines, 1, threads=threads, report=report)]
 
     def candidates(
-        self,
-        lines: Sequence[str],
-        num_best: int,
-        *,
-        threads: int = 1,
-        report: Report = lambda done: None,
+        self, lines: Sequence[str], num_best: int, *, threads: int = 1, report: Report = lambda done: None
     ) -> Iterator[list[tuple[str, Derivation]]]:
         """The best translations of each line, each text once, the best first."""
         decoder = Decoder(
