@@ -23,8 +23,7 @@ from tests.engine.table_decoder import (
 
 from dragoman_server.engine.decoder import StepOutput
 from dragoman_server.engine.request import FinishReason, Hypothesis, SearchOptions, Sentence
-from dragoman_server.engine.search.beam import Beams, advance
-from dragoman_server.engine.search.ranking import normalised_score
+from dragoman_server.engine.search.beam import Beams, advance, normalised_score
 from dragoman_training.recipe.settings import DecodingConfig
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman_server.engine.request import FinishReason
-from dragoman_server.engine.search.ranking import Ending, normalised_score, rank
+from dragoman_server.engine.search.beam import Ending, normalised_score, rank
 
 
 def ending(log_probability: float, num_tokens: int, row: int = 0) -> Ending:

@@ -1,6 +1,5 @@
 """Continuously batched beam search over a decoder. Knows no gRPC, no text and no metrics library."""
 
-from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.decoder import Batch, Decoder, StepInput, StepOutput
 from dragoman_server.engine.errors import (
     DeadlineExpiredError,
@@ -14,8 +13,8 @@ from dragoman_server.engine.errors import (
     SentenceError,
 )
 from dragoman_server.engine.events import BatchStepped, Event, Listener, Outcome
-from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.loop import Engine
+from dragoman_server.engine.limits import Admission, EngineLimits
+from dragoman_server.engine.loop import Engine, warm
 from dragoman_server.engine.request import (
     FinishReason,
     Hypothesis,
@@ -24,7 +23,6 @@ from dragoman_server.engine.request import (
     Sentence,
     SentenceResult,
 )
-from dragoman_server.engine.warming import warm
 
 __all__ = [
     "Admission",

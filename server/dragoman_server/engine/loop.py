@@ -10,6 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -391,3 +392,13 @@ class Engine:
     def _drop_empty_runs(self) -> None:
         """Frees the batches of lanes that ran empty, and lets these begin anew."""
         self._runs = {lane: run for lane, run in self._runs.items() if lane.num_running}
+
+
+def warm(decoder: Decoder[Any], limits: EngineLimits, sentence: Sentence) -> None:
+    """Decodes the sentence. Raises DecoderError.
+
+    In an engine of its own: it must count neither as traffic nor towards the learnt pace.
+    """
+    with closing(Engine(decoder, limits=limits)) as engine:
+        engine.start()
+        engine.submit([sentence])[0].result()

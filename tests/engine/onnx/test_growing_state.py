@@ -11,8 +11,8 @@ from tests.engine.exported import (
 )
 
 from dragoman_server.engine.decoder import StepInput
-from dragoman_server.engine.onnx.batch import OnnxBatch
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.host_decoder import OnnxBatch
 
 
 @pytest.fixture(

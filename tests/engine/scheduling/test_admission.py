@@ -3,9 +3,8 @@
 import pytest
 from tests.engine.house import VOCABULARY, sentence
 
-from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import SentenceError
-from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.limits import Admission, EngineLimits
 from dragoman_server.engine.request import Sentence
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_server.engine.request import SearchOptions, Sentence
-from dragoman_server.engine.scheduling.grouping import OVERHEAD_SENTENCES, group_by_length
+from dragoman_server.engine.scheduling.joining import OVERHEAD_SENTENCES, group_by_length
 from dragoman_server.engine.ticket import Ticket
 
 OPTIONS = SearchOptions(beam_size=1, num_hypotheses=1, length_penalty=1.0, max_output_tokens=5)

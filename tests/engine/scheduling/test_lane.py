@@ -4,8 +4,7 @@ from itertools import count
 
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
 from dragoman_server.engine.scheduling.budget import Amount, Room
-from dragoman_server.engine.scheduling.grouping import group_by_length
-from dragoman_server.engine.scheduling.joining import WINDOW, choose
+from dragoman_server.engine.scheduling.joining import WINDOW, choose, group_by_length
 from dragoman_server.engine.scheduling.lane import Lane, Regrouping
 from dragoman_server.engine.scheduling.padding import padded_positions
 from dragoman_server.engine.ticket import Ticket

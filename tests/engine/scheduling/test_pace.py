@@ -3,8 +3,7 @@
 import pytest
 
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
-from dragoman_server.engine.scheduling.pace import Pace
-from dragoman_server.engine.scheduling.turn_cost import TurnCost
+from dragoman_server.engine.scheduling.pace import Pace, TurnCost
 
 
 def test_each_token_takes_a_turn_of_every_lane() -> None:

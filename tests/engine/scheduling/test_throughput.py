@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman_server.engine.scheduling.throughput import (
+from dragoman_server.engine.scheduling.pace import (
     MAX_EXTRAPOLATION,
     MEMORY_SECONDS,
     Throughput,

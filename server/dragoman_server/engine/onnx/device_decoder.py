@@ -28,7 +28,7 @@ from dragoman_server.engine.onnx.regrouper import Part, Regrouper
 from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.engine.onnx.tensors import Array, Moves, pad_sources, steps_to_keep
 from dragoman_server.engine.scheduling.padding import padded_positions
-from dragoman_server.engine.search.ages import Ages
+from dragoman_server.engine.search.history import Ages
 
 
 @dataclass(frozen=True, kw_only=True)

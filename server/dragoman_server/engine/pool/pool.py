@@ -12,12 +12,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 
-from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import EngineClosedError, EngineLostError, QueueFullError
+from dragoman_server.engine.limits import Admission
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
-from dragoman_server.engine.scheduling.throughput import Throughput
+from dragoman_server.engine.scheduling.pace import Throughput
 
 Member = Engine | EngineProcess
 """An engine in a thread, or one or more in a process of their own."""

@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.decoder import Decoder
 from dragoman_server.engine.errors import EngineClosedError
 from dragoman_server.engine.events import BatchStepped, Event, Outcome, QueueLeft, SentenceEnded, TurnEnded
-from dragoman_server.engine.loop import Engine
+from dragoman_server.engine.limits import Admission
+from dragoman_server.engine.loop import Engine, warm
 from dragoman_server.engine.pool.pipe import (
     Answer,
     Begin,
@@ -44,7 +44,6 @@ from dragoman_server.engine.pool.pipe import (
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 from dragoman_server.engine.search.beam import Beams
-from dragoman_server.engine.warming import warm
 
 _MEANT_FOR_OTHERS = ("SIGINT", "SIGTERM", "SIGHUP")
 NICENESS = 5

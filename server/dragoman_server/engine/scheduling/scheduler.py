@@ -1,4 +1,4 @@
-"""Decides which lane steps next and who joins it.
+"""Decides which lane steps next and who joins it, and knows whose deadline passes when.
 
 Four rules. Each priority has a budget (`budget`): bulk its share, which is less while callers come, and
 interactive sentences the rest. Within a priority callers take turns (`waiting`), and of a caller the order of
@@ -9,21 +9,58 @@ first.
 Pure: it is told the time and what happened, and calls nobody. It belongs to the engine's thread.
 """
 
+import heapq
 import math
-from collections.abc import Iterable, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority
 from dragoman_server.engine.scheduling.budget import room_for
-from dragoman_server.engine.scheduling.deadlines import Deadlines
-from dragoman_server.engine.scheduling.grouping import group_by_length
-from dragoman_server.engine.scheduling.joining import ENCODING_TURNS, Patience, choose
+from dragoman_server.engine.scheduling.joining import ENCODING_TURNS, Patience, choose, group_by_length
 from dragoman_server.engine.scheduling.lane import Lane
-from dragoman_server.engine.scheduling.pace import Pace
-from dragoman_server.engine.scheduling.turn_cost import TurnCost
+from dragoman_server.engine.scheduling.pace import Pace, TurnCost
 from dragoman_server.engine.ticket import Ticket
+
+MANY_ENDED = 1024
+"""So many entries of tickets that ended are kept at least before any is looked for."""
+
+
+class Deadlines:
+    """A heap of tickets that have a deadline; a ticket that ends otherwise is forgotten sooner or later."""
+
+    def __init__(self) -> None:
+        # Weak: the heap must not keep a ticket and its result alive after it has ended.
+        self._entries: list[tuple[float, int, weakref.ref[Ticket]]] = []
+        self._serial = count()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, ticket: Ticket) -> None:
+        """Notes the ticket's deadline, if it has one."""
+        if ticket.sentence.deadline is not None:
+            entry = (ticket.sentence.deadline, next(self._serial), weakref.ref(ticket))
+            heapq.heappush(self._entries, entry)
+
+    def pop_passed(self, now: float) -> list[Ticket]:
+        """Takes out tickets whose deadline has passed, some of which may have ended otherwise."""
+        passed: list[Ticket] = []
+        while self._entries and self._entries[0][0] <= now:
+            ticket = heapq.heappop(self._entries)[2]()
+            if ticket is not None:
+                passed.append(ticket)
+        return passed
+
+    def forget_ended(self, num_there: int, there: Callable[[], Set[Ticket]]) -> None:
+        """Keeps the heap from outgrowing the tickets that are still `there`, of which there are so many."""
+        if len(self._entries) > 2 * num_there + MANY_ENDED:
+            present = there()
+            self._entries = [entry for entry in self._entries if entry[2]() in present]
+            heapq.heapify(self._entries)
+
 
 CALM_SECONDS = 3.0
 """Seconds without interactive sentences after which bulk may lengthen steps. Whoever is set back later loses
