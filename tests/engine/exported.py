@@ -17,7 +17,7 @@ from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
-from dragoman_training.decoding.members import as_one
+from dragoman_training.checkpoint import as_one
 from dragoman_training.decoding.translator import TorchStepper
 
 VOCABULARY = 40

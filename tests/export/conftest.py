@@ -16,8 +16,7 @@ from tests.export.toy_checkpoint import (
 
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
-from dragoman_training.checkpoint import Checkpoint, write_checkpoint
-from dragoman_training.decoding.members import as_one
+from dragoman_training.checkpoint import Checkpoint, as_one, write_checkpoint
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,8 +6,7 @@ from typing import Any
 from tests.export.toy_checkpoint import PROGRESS
 
 from dragoman_export.trained import subject_of
-from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.provenance import provenances
+from dragoman_training.checkpoint import Checkpoint, provenances
 from dragoman_training.recipe.settings import CardConfig
 
 OURS = CardConfig(data="Our letters", licence="Ours alone", credit="Nobody")

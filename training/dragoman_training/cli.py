@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dragoman_training.data.training_pairs import FilePairs
     from dragoman_training.processes import Processes
     from dragoman_training.recipe.settings import Recipe
-    from dragoman_training.run.progress import Progress
+    from dragoman_training.run.validation import Progress
 
 
 @click.command()

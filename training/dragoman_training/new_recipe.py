@@ -161,8 +161,7 @@ def _language(lines: list[str]) -> str:
 def _describe(corpus: "Corpus", recipe: "Recipe") -> None:
     """Says what a person should know of the text before an hour is spent on it."""
     from dragoman_training.data.corpus import spread
-    from dragoman_training.data.pair_filter import DUPLICATES, reasons_to_leave_out
-    from dragoman_training.data.tokenized_corpus import ONE_SIDED, show_left_out
+    from dragoman_training.data.pair_filter import DUPLICATES, ONE_SIDED, reasons_to_leave_out, show_left_out
 
     click.echo(f"{len(corpus):,} pairs, {recipe.data.direction}.")
     for language, side in (

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dragoman_training.alignment.translation_table import TranslationTable
+from dragoman_training.alignment.pieces import TranslationTable
 
 
 def make_table() -> TranslationTable:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman_training.alignment.text import WordRule
+from dragoman_training.alignment.bitext import WordRule
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,14 @@ import pytest
 from click.testing import CliRunner
 from tests.training.toy_pairs import toy_tokenizer
 
-from dragoman_training.checkpoint import load_checkpoint
+from dragoman_training.checkpoint import load_checkpoint, provenances
 from dragoman_training.cli import train
 from dragoman_training.data.batch_plan import draw_pairs, shuffler_of
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.data.pair_filter import filtered, reasons_to_leave_out
-from dragoman_training.data.tokenized_corpus import show_left_out
+from dragoman_training.data.pair_filter import filtered, reasons_to_leave_out, show_left_out
 from dragoman_training.data.tokenizing import tokenize
 from dragoman_training.models import LanguageModelConfig
-from dragoman_training.provenance import provenances
 from dragoman_training.recipe.data import DataConfig, FilterConfig, RecipeError
 from dragoman_training.recipe.settings import Recipe, TrainingConfig
 

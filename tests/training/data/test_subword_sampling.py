@@ -7,7 +7,7 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.training.toy_pairs import toy_corpus, toy_tokenizer
 
 from dragoman_training.data.batching import Pairs
-from dragoman_training.data.subword_sampler import make_samplers
+from dragoman_training.data.vocabulary import make_samplers
 from dragoman_training.recipe.data import SubwordSamplingConfig
 
 BOTH = SubwordSamplingConfig(source=True, target=True)

@@ -3,14 +3,14 @@
 import pytest
 import torch
 
-from dragoman_training.run import loss
-from dragoman_training.run.loss import linear_cross_entropy
+from dragoman_training.run import objective
+from dragoman_training.run.objective import linear_cross_entropy
 
 
 def test_bf16_products_change_little(monkeypatch: pytest.MonkeyPatch) -> None:
     # Chunks of 12 tokens in pieces of 5.
-    monkeypatch.setattr(loss, "CHUNK_LOGITS", 12 * 30)
-    monkeypatch.setattr(loss, "CACHED_LOGITS", 5 * 30)
+    monkeypatch.setattr(objective, "CHUNK_LOGITS", 12 * 30)
+    monkeypatch.setattr(objective, "CACHED_LOGITS", 5 * 30)
     torch.manual_seed(0)
     features, weight = torch.randn(20, 8, requires_grad=True), torch.randn(30, 8, requires_grad=True)
     bias, target = torch.zeros(30), torch.randint(30, (20,))

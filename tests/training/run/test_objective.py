@@ -8,8 +8,7 @@ from tests.training.toy_pairs import toy_corpus, toy_model, toy_tokenizer
 
 from dragoman_training.data.batching import Pairs
 from dragoman_training.models import Seq2Seq
-from dragoman_training.run.loss import linear_cross_entropy
-from dragoman_training.run.objective import Objective, decode_scheduled
+from dragoman_training.run.objective import Objective, decode_scheduled, linear_cross_entropy
 
 FAMILIES = pytest.mark.parametrize("family", CONFIGS)
 

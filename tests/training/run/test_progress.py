@@ -1,7 +1,6 @@
 """Which validation counts as better."""
 
-from dragoman_training.run.progress import Progress
-from dragoman_training.run.validation import Validation
+from dragoman_training.run.validation import Progress, Validation
 
 
 def better(*results: tuple[float | None, float], measure: str = "bleu") -> list[bool]:

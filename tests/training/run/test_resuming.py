@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from dragoman_training.recipe.reader import load_recipe
-from dragoman_training.run.progress import Progress
 from dragoman_training.run.resuming import changed_around, changed_on_resuming
+from dragoman_training.run.validation import Progress
 
 
 @pytest.mark.parametrize(

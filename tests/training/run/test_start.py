@@ -7,9 +7,8 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 
-from dragoman_training.checkpoint import CheckpointError, load_checkpoint, write_checkpoint
+from dragoman_training.checkpoint import CheckpointError, load_checkpoint, provenances, write_checkpoint
 from dragoman_training.cli import train
-from dragoman_training.provenance import provenances
 
 
 @pytest.fixture

@@ -13,11 +13,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman_training.alignment.bitext import Bitext, Ids, Numbers, Vocabulary, WordPair, number_pairs
+from dragoman_training.alignment.bitext import (
+    Bitext,
+    Ids,
+    Numbers,
+    Vocabulary,
+    WordPair,
+    WordRule,
+    number_pairs,
+)
 from dragoman_training.alignment.lexicon import Lexicon, likeness
 from dragoman_training.alignment.links import Matrix, Method, symmetrize
 from dragoman_training.alignment.models import Direction, Model, Posteriors, likeliest, model_kind
-from dragoman_training.alignment.text import WordRule
 from dragoman_training.saved_folder import (
     read_arrays,
     read_folder,

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from dragoman_training.alignment.aligner import Search, load_aligner
+from dragoman_training.alignment.bitext import WordRule
 from dragoman_training.alignment.links import (
     METHODS,
     Method,
@@ -17,7 +18,6 @@ from dragoman_training.alignment.links import (
     read_links,
     score_links,
 )
-from dragoman_training.alignment.text import WordRule
 from dragoman_training.alignment.training import CHAIN, Iteration, TrainingOptions, train_aligner
 from dragoman_training.data.files import read_pairs, unequal
 from dragoman_training.saved_folder import check_free

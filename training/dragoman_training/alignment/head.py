@@ -18,8 +18,7 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from dragoman_training.alignment.pieces import learn_table
-from dragoman_training.alignment.translation_table import TranslationTable
+from dragoman_training.alignment.pieces import TranslationTable, learn_table
 from dragoman_training.data.corpus import Corpus, evenly_spaced
 from dragoman_training.data.training_corpus import token_pairs
 from dragoman_training.decoding.forced_attention import attention_along

@@ -13,10 +13,9 @@ import numpy as np
 from numba import njit
 
 from dragoman_training.alignment.aligner import ALIKE, Aligner, DirectedModel
-from dragoman_training.alignment.bitext import Links, Numbers, Vocabulary, WordPair, number_pairs
+from dragoman_training.alignment.bitext import Links, Numbers, Vocabulary, WordPair, WordRule, number_pairs
 from dragoman_training.alignment.lexicon import Lexicon, estimate_lexicon, likeness, uniform_lexicon
 from dragoman_training.alignment.models import Direction, Model, Posteriors, Step, model_kind
-from dragoman_training.alignment.text import WordRule
 
 DEFAULT_ITERATIONS = {"ibm1": 5, "ibm2": 0, "hmm": 5, "ibm3": 3, "ibm4": 3, "ibm5": 3}
 """The HMM learns more from model 1 than from model 2."""

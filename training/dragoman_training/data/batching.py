@@ -14,10 +14,17 @@ from torch import Tensor
 
 from dragoman_training.data.batch_plan import BatchPlan, draw_pairs, plan_batches, shuffler_of
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.data.subword_sampler import SubwordSampler
-from dragoman_training.data.token_ids import Learn, TokenIds, flatten, joined, link_blocks
-from dragoman_training.data.tokenized_corpus import TokenizedCorpus, count_seen
+from dragoman_training.data.token_ids import (
+    Learn,
+    TokenIds,
+    TokenizedCorpus,
+    count_seen,
+    flatten,
+    joined,
+    link_blocks,
+)
 from dragoman_training.data.tokenizing import tokenize
+from dragoman_training.data.vocabulary import SubwordSampler
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from dragoman_training.data.cache import CorpusCacheError
 from dragoman_training.data.corpus import Fingerprint
 from dragoman_training.data.pair_filter import DUPLICATES
-from dragoman_training.data.token_ids import TokenIds, begins
-from dragoman_training.data.tokenized_corpus import Share, TokenizedCorpus, first_of_equals
+from dragoman_training.data.token_ids import Share, TokenIds, TokenizedCorpus, begins, first_of_equals
 from dragoman_training.data.tokenizing import TokenBlock
 
 SIDES = ("source", "target")

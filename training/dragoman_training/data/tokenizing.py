@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 
 from dragoman_training.data.corpus import Checksums, Corpus, checksums
 from dragoman_training.data.files import TextBlock, pairs_of
-from dragoman_training.data.pair_filter import DUPLICATES, reasons_to_leave_out
-from dragoman_training.data.token_ids import TokenIds, flatten, id_type
-from dragoman_training.data.tokenized_corpus import (
-    ONE_SIDED,
-    TOO_LONG,
+from dragoman_training.data.pair_filter import DUPLICATES, ONE_SIDED, TOO_LONG, reasons_to_leave_out
+from dragoman_training.data.token_ids import (
     Share,
+    TokenIds,
     TokenizedCorpus,
     first_of_equals,
+    flatten,
+    id_type,
     marks,
 )
 from dragoman_training.recipe.data import FilterConfig

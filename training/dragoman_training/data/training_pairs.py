@@ -21,8 +21,7 @@ from dragoman_training.data.corpus import CorpusError
 from dragoman_training.data.files import Part, parts_of, read_blocks
 from dragoman_training.data.store import open_corpus, open_links, write_corpus, write_links
 from dragoman_training.data.survey import FileFacts, check_unchanged, read_sample, survey
-from dragoman_training.data.token_ids import Learn, TokenIds, id_type, link_blocks, link_type
-from dragoman_training.data.tokenized_corpus import TokenizedCorpus
+from dragoman_training.data.token_ids import Learn, TokenIds, TokenizedCorpus, id_type, link_blocks, link_type
 from dragoman_training.data.tokenizing import Tokenizing, tokenize_blocks
 from dragoman_training.data.vocabulary import train_tokenizers
 from dragoman_training.recipe.data import VocabularyConfig

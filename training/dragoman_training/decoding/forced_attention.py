@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from dragoman_training.data.batching import pad_ids
 from dragoman_training.models import Luong, Seq2Seq
-from dragoman_training.models.layers.window import PredictedWindow
+from dragoman_training.models.luong import PredictedWindow
 
 Weights = NDArray[np.float32]
 

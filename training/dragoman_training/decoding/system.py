@@ -7,10 +7,9 @@ from pathlib import Path
 
 import torch
 
-from dragoman_training.checkpoint import Checkpoint, load_checkpoint
+from dragoman_training.checkpoint import Checkpoint, as_one, decoding_of, load_checkpoint, load_members
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.decoding.members import as_one, decoding_of, load_members
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.device import choose_device
 from dragoman_training.run.validation import perplexity

@@ -17,8 +17,12 @@ from torch import Tensor, nn
 from dragoman_training.checks import require_at_least, require_positive, require_share
 from dragoman_training.models.layers.attention import Attention
 from dragoman_training.models.layers.embedding import OutputLayer, VocabularyShape, embeddings, fold_scale
-from dragoman_training.models.layers.recurrent import BidirectionalEncoder, BidirectionalLayer, LSTMCell
-from dragoman_training.models.layers.stacked import StackedRecurrent
+from dragoman_training.models.layers.recurrent import (
+    BidirectionalEncoder,
+    BidirectionalLayer,
+    LSTMCell,
+    StackedRecurrent,
+)
 from dragoman_training.models.seq2seq import Seq2Seq, Tensors, source_mask
 
 

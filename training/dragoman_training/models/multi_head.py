@@ -12,8 +12,8 @@ from torch import Tensor
 
 from dragoman_training.checks import require_at_least
 from dragoman_training.models.attentional import AttentionalConfig, AttentionalLSTM
+from dragoman_training.models.layers.attention import MultiHeadAttention
 from dragoman_training.models.layers.embedding import VocabularyShape
-from dragoman_training.models.layers.multi_head_attention import MultiHeadAttention
 from dragoman_training.models.seq2seq import Tensors
 
 

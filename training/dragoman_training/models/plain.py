@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from dragoman_training.checks import require_at_least, require_positive, require_share
 from dragoman_training.models.layers.embedding import OutputLayer, VocabularyShape, embeddings, fold_scale
-from dragoman_training.models.layers.stacked import (
+from dragoman_training.models.layers.recurrent import (
     ForwardEncoder,
     ForwardLayer,
     StackedCell,

@@ -17,7 +17,7 @@ from rich.progress import (
 from torch.utils.tensorboard import SummaryWriter
 
 from dragoman_training.data.batching import Pairs
-from dragoman_training.data.tokenized_corpus import show_left_out
+from dragoman_training.data.pair_filter import show_left_out
 from dragoman_training.models import Seq2Seq
 from dragoman_training.processes import Processes
 from dragoman_training.run.validation import Validation, show_perplexity

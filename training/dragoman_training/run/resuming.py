@@ -13,7 +13,7 @@ from dragoman_training.checkpoint import Checkpoint, CheckpointError, load_check
 from dragoman_training.models import Seq2Seq
 from dragoman_training.recipe.settings import Recipe
 from dragoman_training.run.optimizer import MovingAverage
-from dragoman_training.run.progress import Progress
+from dragoman_training.run.validation import Progress
 
 IN_ONE_STRETCH = "the numbers will not be those of a run in one stretch"
 ENDED_ELSEWHERE = "where it ended first, it validated as a run in one stretch may not"

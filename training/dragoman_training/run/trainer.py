@@ -16,25 +16,30 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from dragoman_training.checkpoint import Checkpoint, CheckpointError, vocabulary_shape, write_checkpoint
+from dragoman_training.checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    provenances,
+    vocabulary_shape,
+    write_checkpoint,
+)
 from dragoman_training.data.batch_plan import BatchPlan
 from dragoman_training.data.batching import Pairs, warnings_about
 from dragoman_training.data.corpus import Corpus, CorpusError, spread
-from dragoman_training.data.subword_sampler import make_samplers
-from dragoman_training.data.tokenized_corpus import ONE_SIDED, TOO_LONG, TokenizedCorpus, show_left_out
+from dragoman_training.data.pair_filter import ONE_SIDED, TOO_LONG, show_left_out
+from dragoman_training.data.token_ids import TokenizedCorpus
+from dragoman_training.data.vocabulary import make_samplers
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.device import choose_dtype, precision_of
 from dragoman_training.models import build_model
 from dragoman_training.processes import Processes
-from dragoman_training.provenance import provenances
 from dragoman_training.recipe.settings import Recipe
 from dragoman_training.run.objective import Objective, load_linker, teacher_forcing
 from dragoman_training.run.optimizer import MovingAverage, build_optimizer, learning_rate
-from dragoman_training.run.progress import Progress
 from dragoman_training.run.reporter import Reporter, StepReport
 from dragoman_training.run.resuming import changed_around, check_same_run, restore_state, state_tensors
 from dragoman_training.run.run_folder import StopRequest
-from dragoman_training.run.validation import Validation, validate
+from dragoman_training.run.validation import Progress, Validation, validate
 
 SAVE_EVERY_SECONDS = 600.0
 FIRST_LOSS_SCALE = 65536.0

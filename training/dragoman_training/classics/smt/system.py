@@ -13,9 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dragoman_training.alignment.bitext import Bitext, Vocabulary, WordPair
+from dragoman_training.alignment.bitext import Bitext, Vocabulary, WordPair, WordRule
 from dragoman_training.alignment.links import Matrix, Method
-from dragoman_training.alignment.text import WordRule
 from dragoman_training.alignment.training import TrainingOptions, train_aligner, usable_pairs
 from dragoman_training.classics.smt.decoder import Decoder, Derivation, SearchOptions, Weights
 from dragoman_training.classics.smt.language_model import LanguageModel, estimate

@@ -11,8 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dragoman_training.models.layers.attention import ScaledDotAttention
-from dragoman_training.models.layers.multi_head_attention import HeadedAttention, join_heads, split_heads
+from dragoman_training.models.layers.attention import (
+    HeadedAttention,
+    ScaledDotAttention,
+    join_heads,
+    split_heads,
+)
 
 
 class PastAttention(ScaledDotAttention):
