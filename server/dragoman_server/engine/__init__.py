@@ -1,6 +1,6 @@
 """Continuously batched beam search over a decoder. Knows no gRPC, no text and no metrics library."""
 
-from dragoman_server.engine.decoder import Batch, Decoder, StepInput, StepOutput
+from dragoman_server.engine.decoder import StepInput, StepOutput
 from dragoman_server.engine.errors import (
     DeadlineExpiredError,
     DecoderError,
@@ -12,7 +12,7 @@ from dragoman_server.engine.errors import (
     QueueFullError,
     SentenceError,
 )
-from dragoman_server.engine.events import BatchStepped, Event, Listener, Outcome
+from dragoman_server.engine.events import BatchStepped, Event
 from dragoman_server.engine.limits import Admission, EngineLimits
 from dragoman_server.engine.loop import Engine, warm
 from dragoman_server.engine.request import (
@@ -26,10 +26,8 @@ from dragoman_server.engine.request import (
 
 __all__ = [
     "Admission",
-    "Batch",
     "BatchStepped",
     "DeadlineExpiredError",
-    "Decoder",
     "DecoderError",
     "DeviceUnavailableError",
     "Engine",
@@ -40,8 +38,6 @@ __all__ = [
     "Event",
     "FinishReason",
     "Hypothesis",
-    "Listener",
-    "Outcome",
     "PrecisionUnavailableError",
     "Priority",
     "QueueFullError",

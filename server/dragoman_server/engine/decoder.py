@@ -60,44 +60,28 @@ class Batch(Protocol[EncodedT_contra]):
         one beyond the new end. Memory is padded or trimmed to `source_positions`, T. The state keeps all its
         rows; those of `joined` follow, one a sentence.
         """
-        ...
 
     def step(self, rows: StepInput) -> StepOutput:
         """Advances every row by one token. Afterwards the state has S * K rows, in the order of `rows`."""
-        ...
 
 
 class Decoder(Protocol[EncodedT]):
     """A model that decodes step by step."""
 
-    @property
-    def source_vocabulary(self) -> int:
-        """Number of source token ids."""
-        ...
-
-    @property
-    def target_vocabulary(self) -> int:
-        """Number of target token ids."""
-        ...
-
-    @property
-    def bos(self) -> int:
-        """The target token id that every hypothesis starts from."""
-        ...
-
-    @property
-    def eos(self) -> int:
-        """The target token id that ends a hypothesis."""
-        ...
+    source_vocabulary: int
+    """Number of source token ids."""
+    target_vocabulary: int
+    """Number of target token ids."""
+    bos: int
+    """The target token id that every hypothesis starts from."""
+    eos: int
+    """The target token id that ends a hypothesis."""
 
     def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> EncodedT:
         """Encodes sentences of a beam size together; they are best of nearly the same length."""
-        ...
 
     def open_batch(self, beam_size: int) -> Batch[EncodedT]:
         """An empty batch of sentences of that beam size."""
-        ...
 
     def release_memory(self) -> None:
         """Gives back what large batches took. None is open; the next one takes what it needs anew."""
-        ...

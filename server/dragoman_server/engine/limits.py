@@ -80,21 +80,18 @@ class EngineLimits:
         num_coming, num_waiting = sum(coming.values()), sum(waiting.values())
         num_bulk, num_bulk_waiting = coming.get(Priority.BULK, 0), waiting.get(Priority.BULK, 0)
         # Of a full queue no larger share is the way out.
-        if num_coming and num_waiting + num_coming > self.max_queue:
-            raise QueueFullError(
-                num_sentences=num_coming,
-                num_waiting=num_waiting,
-                max_queue=self.max_queue,
-                expected_seconds=longest,
-            )
-        if num_bulk and num_bulk_waiting + num_bulk > self.max_bulk_queue:
-            raise QueueFullError(
-                num_sentences=num_bulk,
-                num_waiting=num_bulk_waiting,
-                max_queue=self.max_bulk_queue,
-                is_bulk=True,
-                expected_seconds=longest,
-            )
+        for number, num_before, most, is_bulk in (
+            (num_coming, num_waiting, self.max_queue, False),
+            (num_bulk, num_bulk_waiting, self.max_bulk_queue, True),
+        ):
+            if number and num_before + number > most:
+                raise QueueFullError(
+                    num_sentences=number,
+                    num_waiting=num_before,
+                    max_queue=most,
+                    is_bulk=is_bulk,
+                    expected_seconds=longest,
+                )
         if longest > self.max_queue_seconds:
             raise QueueTooSlowError(expected_seconds=longest, max_seconds=self.max_queue_seconds)
 

@@ -21,11 +21,10 @@ from dragoman_bundle.manifest import ENCODER_GRAPH, REGROUP_GRAPH, SHORTLIST_GRA
 from onnxruntime import OrtValue
 
 from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
-from dragoman_server.engine.onnx.bound_run import run_bound, run_step
 from dragoman_server.engine.onnx.candidates import CANDIDATE, BatchCandidates, Offer
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.regrouper import Part, Regrouper
-from dragoman_server.engine.onnx.session import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions, run_bound
 from dragoman_server.engine.onnx.tensors import Array, Moves, pad_sources, steps_to_keep
 from dragoman_server.engine.scheduling.padding import padded_positions
 from dragoman_server.engine.search.history import Ages
@@ -149,24 +148,30 @@ class DeviceBatch:
             forced_SK, has_changed = self._candidates.find(forced_SK)
             if has_changed:
                 self._gather(self._candidates)
-        padded = StepInput(
-            token_SK=_pad_rows(rows.token_SK, num_padded, 0),
-            parent_SK=_pad_rows(rows.parent_SK, num_padded, 0),
-            score_SK=_pad_rows(rows.score_SK, num_padded, -np.inf),
-            forced_SK=_pad_rows(forced_SK, num_padded, 0),
-            wants_attention=rows.wants_attention,
-        )
         assert self._beam_size == K
-        memory = {**part.memory, **self._candidate_memory}
-        output, state = run_step(self._session, padded, memory, part.state, self._decoder.device)
+        results = ["top_score", "top_index", "forced_score", *(["attention"] if rows.wants_attention else [])]
+        given: dict[str, OrtValue | Array] = {
+            "token": _pad_rows(rows.token_SK, num_padded, 0),
+            "parent": _pad_rows(rows.parent_SK, num_padded, 0),
+            "score": _pad_rows(rows.score_SK, num_padded, -np.inf),
+            "forced": _pad_rows(forced_SK, num_padded, 0),
+            **part.memory,
+            **self._candidate_memory,
+            **part.state,
+        }
+        wanted = dict.fromkeys(results, "cpu")
+        wanted |= dict.fromkeys([f"next_{name}" for name in part.state], self._decoder.device)
+        outputs = run_bound(self._session, given, wanted)
+        arrays = {name: outputs[name].numpy()[:S] for name in results}
+        state = {name: outputs[f"next_{name}"] for name in part.state}
         self._part = replace(part, state=state, num_rows=S * K)
         self._ages.step()
         self._num_grown += 1
         return StepOutput(
-            top_score_SC=output.top_score_SC[:S],
-            top_index_SC=output.top_index_SC[:S],
-            forced_score_SK=output.forced_score_SK[:S],
-            attention_SKT=None if output.attention_SKT is None else output.attention_SKT[:S],
+            top_score_SC=arrays["top_score"],
+            top_index_SC=arrays["top_index"],
+            forced_score_SK=arrays["forced_score"],
+            attention_SKT=arrays.get("attention"),
         )
 
     def _join(self, parts: Sequence[Part], source_positions: int) -> Part:

@@ -14,7 +14,7 @@ from dragoman_bundle.manifest import TensorContract
 from onnxruntime import OrtValue
 
 from dragoman_server.engine.decoder import IntArray
-from dragoman_server.engine.onnx.bound_run import run_bound
+from dragoman_server.engine.onnx.session import run_bound
 from dragoman_server.engine.onnx.tensors import Array
 from dragoman_server.engine.scheduling.padding import padded_rows
 

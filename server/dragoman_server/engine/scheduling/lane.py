@@ -15,6 +15,8 @@ from dragoman_server.engine.scheduling.padding import padded_positions, worth_tr
 from dragoman_server.engine.scheduling.waiting import Waiting
 from dragoman_server.engine.ticket import Ticket
 
+_is_bulk = attrgetter("is_bulk")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Regrouping:
@@ -65,7 +67,7 @@ class Lane:
     @property
     def num_bulk(self) -> int:
         """How many of them are bulk."""
-        return _count_bulk(self.running)
+        return sum(map(_is_bulk, self.running))
 
     @property
     def may_be_joined(self) -> bool:
@@ -167,10 +169,3 @@ class Lane:
         """Padded positions for this longest sentence: those there are where it is not worth trimming them."""
         needed, current = padded_positions(longest), self._source_positions
         return needed if needed > current or worth_trimming(needed, current) else current
-
-
-_is_bulk = attrgetter("is_bulk")
-
-
-def _count_bulk(tickets: Sequence[Ticket]) -> int:
-    return sum(map(_is_bulk, tickets))
