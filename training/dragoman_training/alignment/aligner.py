@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman_training import saved_folder
 from dragoman_training.alignment.bitext import (
     Bitext,
     Ids,
@@ -25,15 +26,6 @@ from dragoman_training.alignment.bitext import (
 from dragoman_training.alignment.lexicon import Lexicon, likeness
 from dragoman_training.alignment.links import Matrix, Method, symmetrize
 from dragoman_training.alignment.models import Direction, Model, Posteriors, likeliest, model_kind
-from dragoman_training.saved_folder import (
-    read_arrays,
-    read_folder,
-    read_sides,
-    write_arrays,
-    write_manifest,
-    write_sides,
-    written_whole,
-)
 
 Search = Literal["posterior", "viterbi"]
 """Whether a word has its own likeliest link, or its link in the sentence's likeliest alignment."""
@@ -156,7 +148,7 @@ class Aligner:
     def save(self, folder: Path) -> None:
         """Writes the folder, all of it or nothing. Raises ValueError where something is there already."""
         directions = {"forward": self.forward, "backward": self.backward}
-        with written_whole(folder) as partial:
+        with saved_folder.written_whole(folder) as partial:
             for name, directed in directions.items():
                 arrays: dict[str, NDArray[Any]] = {
                     "lexicon.first": directed.lexicon.first_V,
@@ -164,27 +156,27 @@ class Aligner:
                     "lexicon.probability": directed.lexicon.probability_P,
                     **{f"model.{key}": array for key, array in directed.model.arrays().items()},
                 }
-                write_arrays(partial / f"{name}.npz", arrays)
+                saved_folder.write_arrays(partial / f"{name}.npz", arrays)
             manifest = {
                 "format_version": FORMAT_VERSION,
                 "model": self.name,
                 "kinds": {name: directed.model.KIND for name, directed in directions.items()},
                 "tokenize": self.rule.tokenize,
                 "lowercase": self.rule.lowercase,
-                **write_sides(partial, self.source.words, self.target.words),
+                **saved_folder.write_sides(partial, self.source.words, self.target.words),
             }
-            write_manifest(partial / _MANIFEST, manifest)
+            saved_folder.write_manifest(partial / _MANIFEST, manifest)
 
 
 def load_aligner(folder: Path) -> Aligner:
     """Reads a saved aligner. Raises ValueError for what is none, or one of another version."""
-    with read_folder(
+    with saved_folder.read_folder(
         folder, _MANIFEST, kind="aligner", command="dragoman align train", version=FORMAT_VERSION
     ) as manifest:
-        source, target = map(Vocabulary, read_sides(folder, manifest))
+        source, target = map(Vocabulary, saved_folder.read_sides(folder, manifest))
         sides = []
         for name, words in (("forward", (source, target)), ("backward", (target, source))):
-            arrays = read_arrays(folder / f"{name}.npz")
+            arrays = saved_folder.read_arrays(folder / f"{name}.npz")
             lexicon = Lexicon(
                 first_V=arrays["lexicon.first"],
                 target_P=arrays["lexicon.target"],

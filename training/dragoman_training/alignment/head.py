@@ -10,13 +10,13 @@ Shapes: S sentences, K = 1, H heads, T source positions, U target tokens.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from dragoman_training.alignment.pieces import TranslationTable, learn_table
 from dragoman_training.data.corpus import Corpus, evenly_spaced
@@ -126,27 +126,22 @@ def look_through(
 ) -> list[NDArray[np.float32]]:
     """Where all layers and heads look while they predict the target, pair by pair: [L, H, U, T]."""
     sources, targets = zip(*pairs, strict=True)
-    recorded = [_Weights(layer) for layer in model.decoder_layers]
+    steps: list[list[Tensor]] = [[] for _ in model.decoder_layers]
+
+    def hook(own: list[Tensor], layer: nn.Module) -> RemovableHandle:
+        assert isinstance(layer, DecoderLayer)
+        heads = layer.cross_attention.heads
+        return heads.register_forward_hook(lambda _, given, output: own.append(output[1].float().cpu()))
+
+    handles = list(map(hook, steps, model.decoder_layers))
     try:
         attention_along(model, tokenizers, sources, targets)
     finally:
-        for each in recorded:
-            each.handle.remove()
+        for handle in handles:
+            handle.remove()
     # Steps of layers to layers of steps: U times [S, H, 1, T] -> [S, L, H, U, T]
-    looks_SLHUT = torch.stack([torch.cat(each.steps, dim=2) for each in recorded], dim=1).numpy()
+    looks_SLHUT = torch.stack([torch.cat(own, dim=2) for own in steps], dim=1).numpy()
     return [
         look_LHUT[:, :, : len(target), : len(source)]
         for look_LHUT, source, target in zip(looks_SLHUT, sources, targets, strict=True)
     ]
-
-
-class _Weights:
-    """Records what the heads of a layer look at."""
-
-    def __init__(self, layer: nn.Module) -> None:
-        assert isinstance(layer, DecoderLayer)
-        self.steps: list[Tensor] = []
-        self.handle = layer.cross_attention.heads.register_forward_hook(self._record)
-
-    def _record(self, heads: nn.Module, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        self.steps.append(output[1].float().cpu())

@@ -5,7 +5,8 @@ Shapes: S sentences, T source positions, U target positions.
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -51,14 +52,8 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """This batch on another device."""
-        return Batch(
-            source_ST=self.source_ST.to(device),
-            source_length_S=self.source_length_S.to(device),
-            target_input_SU=self.target_input_SU.to(device),
-            target_output_SU=self.target_output_SU.to(device),
-            target_pad=self.target_pad,
-            guide_SUT=None if self.guide_SUT is None else self.guide_SUT.to(device),
-        )
+        moved: dict[str, Any] = {k: v.to(device) for k, v in vars(self).items() if isinstance(v, Tensor)}
+        return replace(self, **moved)
 
 
 class Pairs:
@@ -91,8 +86,7 @@ class Pairs:
 
     def count_seen(self, corpus: Corpus) -> int:
         """How many of the corpus' pairs are among these."""
-        pairs = list(zip(corpus.sources, corpus.targets, strict=True))
-        return count_seen(pairs, self.corpus.mark_P)
+        return count_seen(list(zip(corpus.sources, corpus.targets, strict=True)), self.corpus.mark_P)
 
     @property
     def is_guided(self) -> bool:

@@ -5,13 +5,12 @@ Shapes: S sentences, U target tokens, eos included, T source tokens, eos include
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from dragoman_training.data.batching import pad_ids
 from dragoman_training.models import Luong, Seq2Seq
@@ -71,10 +70,10 @@ def _force_tokens(
 ) -> list[ForcedAttention]:
     """Steps through the tokens that the decoder reads, from bos on. Padding has attention, too."""
     window = model.window if isinstance(model, Luong) else None
-    centres = _Centres()
+    centres: list[Tensor] = []
     handle = None
     if isinstance(window, PredictedWindow):
-        handle = window.register_forward_hook(centres)
+        handle = window.register_forward_hook(lambda _, given, output: centres.append(window.centre(*given)))
     try:
         memory, state = model.encode(source_ST, length_S)
         weights = []
@@ -87,19 +86,8 @@ def _force_tokens(
     weights_SUT = torch.cat(weights, dim=1).numpy()
     if handle is None:
         return [ForcedAttention(weights_UT=weights_UT, centre_U=None) for weights_UT in weights_SUT]
-    centre_SU = torch.cat(centres.predicted, dim=1).numpy()
+    centre_SU = torch.cat(centres, dim=1).float().cpu().numpy()
     return [
         ForcedAttention(weights_UT=weights_UT, centre_U=centre_U)
         for weights_UT, centre_U in zip(weights_SUT, centre_SU, strict=True)
     ]
-
-
-class _Centres:
-    """A forward hook that records the centres that a local-p window predicts."""
-
-    def __init__(self) -> None:
-        self.predicted: list[Tensor] = []
-
-    def __call__(self, window: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
-        assert isinstance(window, PredictedWindow)
-        self.predicted.append(window.centre(*inputs).float().cpu())

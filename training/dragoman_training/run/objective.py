@@ -41,8 +41,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         vocabulary = weight_VD.shape[0]
         weight = weight_VD.to(dtype)
         features = features_ND.to(dtype)
-        smoothed = features_ND.new_zeros((), dtype=torch.float32)
-        plain = features_ND.new_zeros((), dtype=torch.float32)
+        smoothed, plain = (features_ND.new_zeros((), dtype=torch.float32) for _ in range(2))
         grad_features = torch.empty_like(features)
         grad_weight = torch.zeros_like(weight_VD, dtype=torch.float32)
         grad_bias = torch.zeros_like(bias_V, dtype=torch.float32)
@@ -79,15 +78,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         grad_features, grad_weight, grad_bias = ctx.saved_tensors
-        return (
-            # A float32 scalar leaves the type as it is: rounded to bf16 it would be off by up to 0.4%.
-            grad_features * grad,
-            grad_weight * grad,
-            grad_bias * grad,
-            None,
-            None,
-            None,
-        )
+        # A float32 scalar leaves the type as it is: rounded to bf16 it would be off by up to 0.4%.
+        return grad_features * grad, grad_weight * grad, grad_bias * grad, None, None, None
 
 
 def linear_cross_entropy(
@@ -149,7 +141,11 @@ class Objective(nn.Module):
                 features_SUD, attention_SUT = self.model.decode_with_attention(
                     memory, state, batch.target_input_SU
                 )
-                guided = self._guided_loss(attention_SUT, batch.guide_SUT)
+                guide_SUT = batch.guide_SUT
+                if self.model.looks_for_token_read:
+                    # A token is read in the step after the one that says it.
+                    attention_SUT, guide_SUT = attention_SUT[:, 1:], guide_SUT[:, :-1]
+                guided = guided_loss(attention_SUT, guide_SUT)
             elif teacher_forcing >= 1:
                 features_SUD = self.model.decode(memory, state, batch.target_input_SU)
             else:
@@ -176,12 +172,6 @@ class Objective(nn.Module):
         if guided is not None:
             smoothed = smoothed + self._guided_weight * guided
         return smoothed, plain
-
-    def _guided_loss(self, attention_SUT: Tensor, guide_SUT: Tensor) -> Tensor:
-        if self.model.looks_for_token_read:
-            # A token is read in the step after the one that says it.
-            attention_SUT, guide_SUT = attention_SUT[:, 1:], guide_SUT[:, :-1]
-        return guided_loss(attention_SUT, guide_SUT)
 
 
 LEAST_WEIGHT = 1e-6

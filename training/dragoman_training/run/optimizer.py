@@ -2,6 +2,7 @@
 
 import copy
 import math
+from typing import Any
 
 import torch
 from torch import nn
@@ -30,11 +31,10 @@ def build_optimizer(config: TrainingConfig, model: Seq2Seq) -> torch.optim.Optim
     undecayed: list[nn.Parameter] = []
     for weight in model.parameters():
         (decayed if weight.ndim >= 2 and id(weight) not in tables else undecayed).append(weight)
-    groups = [
-        {"params": decayed, "weight_decay": config.weight_decay},
-        {"params": undecayed, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=0.0, betas=config.adam_betas, eps=1e-9, fused=fused)
+    groups: list[dict[str, Any]] = [{"params": decayed}, {"params": undecayed, "weight_decay": 0.0}]
+    return torch.optim.AdamW(
+        groups, lr=0.0, betas=config.adam_betas, eps=1e-9, weight_decay=config.weight_decay, fused=fused
+    )
 
 
 def learning_rate(config: TrainingConfig, step: int, total_steps: int) -> float:

@@ -13,23 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dragoman_training import saved_folder
 from dragoman_training.alignment.bitext import Bitext, Vocabulary, WordPair, WordRule
 from dragoman_training.alignment.links import Matrix, Method
 from dragoman_training.alignment.training import TrainingOptions, train_aligner, usable_pairs
 from dragoman_training.classics.smt.decoder import Decoder, Derivation, SearchOptions, Weights
 from dragoman_training.classics.smt.language_model import LanguageModel, estimate
 from dragoman_training.classics.smt.phrases import PhraseTable, learn_phrases
-from dragoman_training.saved_folder import (
-    read_arrays,
-    read_folder,
-    read_sides,
-    read_words,
-    write_arrays,
-    write_manifest,
-    write_sides,
-    write_words,
-    written_whole,
-)
 
 JOINER = "￭"
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -151,32 +141,32 @@ _MANIFEST = "smt.json"
 
 def save_system(system: System, folder: Path) -> None:
     """Writes the folder, all of it or nothing. Raises ValueError where something is there already."""
-    with written_whole(folder) as partial:
-        write_words(partial / "source.casing", tuple(system.source_casing.form.values()))
-        write_arrays(partial / "phrases.npz", system.table.arrays())
-        write_arrays(partial / "language-model.npz", system.language_model.arrays())
+    with saved_folder.written_whole(folder) as partial:
+        saved_folder.write_words(partial / "source.casing", tuple(system.source_casing.form.values()))
+        saved_folder.write_arrays(partial / "phrases.npz", system.table.arrays())
+        saved_folder.write_arrays(partial / "language-model.npz", system.language_model.arrays())
         manifest = {
             "format_version": FORMAT_VERSION,
             "weights": dataclasses.asdict(system.weights),
             "search": dataclasses.asdict(system.search),
-            **write_sides(partial, system.source.words, system.target.words),
+            **saved_folder.write_sides(partial, system.source.words, system.target.words),
         }
-        write_manifest(partial / _MANIFEST, manifest)
+        saved_folder.write_manifest(partial / _MANIFEST, manifest)
 
 
 def load_system(folder: Path) -> System:
     """Reads it. Raises ValueError for what is no system, or one of another version."""
-    with read_folder(
+    with saved_folder.read_folder(
         folder, _MANIFEST, kind="system", command="dragoman smt train", version=FORMAT_VERSION
     ) as manifest:
-        source, target = map(Vocabulary, read_sides(folder, manifest))
-        forms = read_words(folder / "source.casing")
+        source, target = map(Vocabulary, saved_folder.read_sides(folder, manifest))
+        forms = saved_folder.read_words(folder / "source.casing")
         return System(
             source=source,
             target=target,
             source_casing=Casing({form.lower(): form for form in forms}),
-            table=PhraseTable.from_arrays(read_arrays(folder / "phrases.npz")),
-            language_model=LanguageModel.from_arrays(read_arrays(folder / "language-model.npz")),
+            table=PhraseTable.from_arrays(saved_folder.read_arrays(folder / "phrases.npz")),
+            language_model=LanguageModel.from_arrays(saved_folder.read_arrays(folder / "language-model.npz")),
             weights=Weights(**manifest["weights"]),
             search=SearchOptions(**manifest["search"]),
         )
