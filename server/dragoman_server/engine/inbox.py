@@ -60,7 +60,10 @@ class Inbox:
     def wait(self, timeout_seconds: float | None) -> bool:
         """Waits until something is there, or it is woken or closed; False where that takes longer."""
         with self._changed:
-            has_come = self._changed.wait_for(self._holds_anything, timeout_seconds)
+            has_come = self._changed.wait_for(
+                lambda: bool(self._arrived or self._cancelled or self._is_woken or self.is_closed),
+                timeout_seconds,
+            )
             self._is_woken = False
             return has_come
 
@@ -75,6 +78,3 @@ class Inbox:
         """The tickets that came and have not ended."""
         with self._changed:
             return list(self._unended)
-
-    def _holds_anything(self) -> bool:
-        return bool(self._arrived or self._cancelled or self._is_woken or self.is_closed)

@@ -199,7 +199,8 @@ class Engine:
             self._publish()
             self._show_life()
             is_busy = self._scheduler.num_waiting or self._scheduler.num_running
-            has_work = is_busy or self._inbox.wait(self._seconds_to_release())
+            patience = None if self._release_at is None else max(0.0, self._release_at - time.monotonic())
+            has_work = is_busy or self._inbox.wait(patience)
             if not is_busy:
                 self._busy_since = time.monotonic()
             if self._inbox.is_closed:
@@ -218,9 +219,6 @@ class Engine:
                 if self._release_at is None:
                     self._release_at = time.monotonic() + RELEASE_SECONDS
                 return turn.lane, turn.groups
-
-    def _seconds_to_release(self) -> float | None:
-        return None if self._release_at is None else max(0.0, self._release_at - time.monotonic())
 
     def _release_memory(self) -> None:
         self._release_at = None

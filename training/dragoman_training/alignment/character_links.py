@@ -47,7 +47,7 @@ class CharacterAligner:
                 CharacterLink(source=spans[i], target=other_spans[j], weight=float(belief_IJ[i, j]))
                 for i, j in zip(*(axis.tolist() for axis in link_IJ.nonzero()), strict=True)
             ]
-            found.append(sorted(links, key=_order))
+            found.append(sorted(links, key=lambda link: (link.target, -link.weight)))
         return found
 
     def count_words(self, text: str) -> int:
@@ -58,7 +58,3 @@ class CharacterAligner:
         """Whether the texts' words are rather those of the other side, of all pairs together."""
         rule = self._aligner.rule
         return self._aligner.swapped([(rule.normalize(one), rule.normalize(other)) for one, other in pairs])
-
-
-def _order(link: CharacterLink) -> tuple[Span, float]:
-    return link.target, -link.weight

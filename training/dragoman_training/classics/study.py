@@ -256,11 +256,8 @@ def examine(
     OSError.
     """
     checkpoint = load_checkpoint(path)
-    model, source, target = (
-        checkpoint.model.to(device),
-        checkpoint.source_tokenizer,
-        checkpoint.target_tokenizer,
-    )
+    model, source, target = checkpoint.model, checkpoint.source_tokenizer, checkpoint.target_tokenizer
+    model.to(device)
     head = _choose_head(checkpoint, recipe_folder)
     if isinstance(model, Transformer) and head is not None:
         model.alignment_head = head.head
@@ -288,7 +285,11 @@ def examine(
             attentions |= dict(zip(own, forced, strict=True))
         report(len(tokens))
     if head is not None and head.of_input:
-        attentions = {number: _of_read(attention) for number, attention in attentions.items()}
+        # Each token's weights are those of the step after: none of its end, but where there is nothing else.
+        attentions = {
+            number: dataclasses.replace(own, weights_UT=own.weights_UT[len(own.weights_UT) > 1 :])
+            for number, own in attentions.items()
+        }
     in_order = [attentions[number] for number in sorted(attentions)]
 
     def example(number: int) -> Example:
@@ -309,11 +310,6 @@ def examine(
         centres=centres_of(in_order) if isinstance(model, Luong) else None,
         examples=tuple(map(example, test_set.examples)) if attends else (),
     )
-
-
-def _of_read(attention: ForcedAttention) -> ForcedAttention:
-    """Each token's weights are those of the step after: none of its end, but where there is nothing else."""
-    return dataclasses.replace(attention, weights_UT=attention.weights_UT[len(attention.weights_UT) > 1 :])
 
 
 def _choose_head(checkpoint: Checkpoint, recipe_folder: Path | None) -> ChosenHead | None:

@@ -66,7 +66,11 @@ def read_pairs(source: Source, folder: Path, language: str) -> Iterator[Pair]:
     """The pairs of a corpus as they lie in its files; none where it has no file for the language."""
     for pattern in source.files:
         names = dict.fromkeys(pattern.format(other=language, side=side) for side in ("en", language))
-        paths = [path for name in names if (path := _existing(folder / name))]
+        both = [
+            [path for ending in ("", ".gz") if (path := folder / f"{name}{ending}").exists()]
+            for name in names
+        ]
+        paths = [found[0] for found in both if found]
         if len(paths) < len(names):
             continue
         if len(paths) == 2:
@@ -77,7 +81,3 @@ def read_pairs(source: Source, folder: Path, language: str) -> Iterator[Pair]:
             if not tab:
                 raise CorpusError(f"{paths[0]}, line {number}, has no tab between its sides: {line[:80]!r}")
             yield english, other
-
-
-def _existing(path: Path) -> Path | None:
-    return next((one for one in (path, path.with_name(f"{path.name}.gz")) if one.exists()), None)

@@ -91,11 +91,7 @@ class AttentionalLSTM(Seq2Seq):
             vocabulary, width, config.embedding_std / config.embedding_scale
         )
         self.encoder = BidirectionalEncoder(
-            "lstm",
-            input_size=width,
-            hidden_size=config.encoder_units,
-            num_layers=config.encoder_layers,
-            dropout=config.dropout,
+            "lstm", width, config.encoder_units, config.encoder_layers, dropout=config.dropout
         )
         self.bridge = nn.Linear(memory_size, 2 * config.decoder_layers * units)
         if config.input_feeding:
@@ -107,11 +103,7 @@ class AttentionalLSTM(Seq2Seq):
             self.cells = nn.ModuleList(LSTMCell(units) for _ in range(config.decoder_layers))
         else:
             self.decoder = StackedRecurrent(
-                "lstm",
-                input_size=width,
-                hidden_size=units,
-                num_layers=config.decoder_layers,
-                dropout=config.dropout,
+                "lstm", width, units, config.decoder_layers, dropout=config.dropout
             )
         self.attention = attention()
         self.combine = nn.Linear(context_size + units, width, bias=False)

@@ -72,11 +72,7 @@ class Bahdanau(Seq2Seq):
             vocabulary, width, config.embedding_std / self.embedding_scale
         )
         self.encoder = BidirectionalEncoder(
-            config.cell,
-            input_size=width,
-            hidden_size=config.encoder_units,
-            num_layers=config.encoder_layers,
-            dropout=config.dropout,
+            config.cell, width, config.encoder_units, config.encoder_layers, dropout=config.dropout
         )
         self.bridge = nn.Linear(config.encoder_units, units)
         self.attention = AdditiveAttention(

@@ -125,9 +125,7 @@ class LanguageModel(Seq2Seq):
         self.bos = vocabulary.bos
         self.embedding = nn.Embedding(vocabulary.target_size, width)
         nn.init.normal_(self.embedding.weight, std=config.embedding_std)
-        self.decoder = StackedRecurrent(
-            "lstm", input_size=width, hidden_size=units, num_layers=config.layers, dropout=config.dropout
-        )
+        self.decoder = StackedRecurrent("lstm", width, units, config.layers, dropout=config.dropout)
         # The same layers, over sources of several lengths.
         self.reader = nn.ModuleList(
             ForwardLayer(layer) for layer in self.decoder.layers if isinstance(layer, nn.LSTM)

@@ -68,20 +68,9 @@ class Plain(Seq2Seq):
         self.source_embedding, self.target_embedding = embeddings(
             vocabulary, width, config.embedding_std / config.embedding_scale
         )
-        self.encoder = ForwardEncoder(
-            config.cell,
-            input_size=width,
-            hidden_size=config.units,
-            num_layers=config.layers,
-            dropout=config.dropout,
-        )
-        self.decoder = StackedRecurrent(
-            config.cell,
-            input_size=width,
-            hidden_size=config.units,
-            num_layers=config.layers,
-            dropout=config.dropout,
-        )
+        sizes = config.cell, width, config.units, config.layers
+        self.encoder = ForwardEncoder(*sizes, dropout=config.dropout)
+        self.decoder = StackedRecurrent(*sizes, dropout=config.dropout)
         self.readout = nn.Linear(config.units, width)
         self.dropout = nn.Dropout(config.dropout)
         self.output = OutputLayer(self.target_embedding, vocabulary.never_produced)

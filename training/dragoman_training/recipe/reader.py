@@ -98,7 +98,11 @@ def recipe_from_table(table: dict[str, Any]) -> Recipe:
     try:
         return decode(Recipe, table, single=True)
     except UnknownKeyError as error:
-        elsewhere = [f"{name}.{error.key}" for name, config in tables() if _has_key(config, error.key)]
+        elsewhere = [
+            f"{name}.{error.key}"
+            for name, config in tables()
+            if error.key in {field.name for field in dataclasses.fields(config)}
+        ]
         hint = f'; did you mean "{elsewhere[0]}"?' if elsewhere and not error.is_near else ""
         raise RecipeError(f"{error}{hint}") from error
     except RecipeError:
@@ -124,7 +128,3 @@ def _apply_override(table: dict[str, Any], override: str) -> None:
         if not isinstance(table, dict):
             raise RecipeError(f'override "{override}": {parent} is not a table')
     table[last] = value
-
-
-def _has_key(config: type[Any], key: str) -> bool:
-    return key in {field.name for field in dataclasses.fields(config)}

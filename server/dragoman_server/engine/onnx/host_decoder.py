@@ -59,7 +59,10 @@ class OnnxBatch:
         self._session = session
         self._run_options = run_options
         self._candidates = candidates
-        self._buffers = {spec.name: Memory(_axis(spec.shape, "T")) for spec in contract.memory}
+        self._buffers = {
+            spec.name: Memory(spec.shape.index("T") if "T" in spec.shape else None)
+            for spec in contract.memory
+        }
         self._growth_axis = {spec.name: spec.growth_axis for spec in contract.state}
         self._padded_behind = {spec.name: precision in spec.padded_behind for spec in contract.state}
         self._grows = any(axis is not None for axis in self._growth_axis.values())
@@ -67,7 +70,12 @@ class OnnxBatch:
         self._state: dict[str, Array] = {}
         # Graphs that compute attention apart from all else are told whether to; to others it is a by-product.
         self._is_told = any(value.name == WANTS_ATTENTION for value in session.get_overridable_initializers())
-        self._results = ["top_score", "top_index", "forced_score", *map(_next, self._growth_axis)]
+        self._results = [
+            "top_score",
+            "top_index",
+            "forced_score",
+            *(f"next_{name}" for name in self._growth_axis),
+        ]
         self._ages = Ages()
         self._num_grown = 0
 
@@ -146,14 +154,6 @@ class OnnxBatch:
                 array = self._state[name]
                 length = array.shape[growth_axis] - excess
                 self._state[name] = align(array, growth_axis, length, padded_behind=self._padded_behind[name])
-
-
-def _next(state: str) -> str:
-    return f"next_{state}"
-
-
-def _axis(shape: Sequence[int | str], symbol: str) -> int | None:
-    return shape.index(symbol) if symbol in shape else None
 
 
 class HostDecoder(OnnxDecoder):

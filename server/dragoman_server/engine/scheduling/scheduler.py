@@ -145,7 +145,10 @@ class Scheduler:
     def expire(self, now: float) -> set[Ticket]:
         """Takes out and returns the tickets whose deadline has passed."""
         passed = self._deadlines.pop_passed(now)
-        self._deadlines.forget_ended(self.num_waiting + self.num_running, lambda: set(self._tickets()))
+        self._deadlines.forget_ended(
+            self.num_waiting + self.num_running,
+            lambda: {t for lane in self._lanes.values() for t in (*lane.running, *lane.waiting)},
+        )
         return self.remove(passed)
 
     def next_turn(self, now: float) -> Turn:
@@ -185,15 +188,13 @@ class Scheduler:
         """A sentence was answered after so many steps."""
         self._pace.on_finish(source_tokens=ticket.length, steps=steps)
 
-    def _tickets(self) -> list[Ticket]:
-        return [t for lane in self._lanes.values() for t in (*lane.running, *lane.waiting)]
-
     def _joining(self, lane: Lane) -> list[Ticket]:
         """The tickets that would join a lane now: interactive before bulk, of which one always runs."""
         interactive, bulk = (lane.waiting.first(priority) for priority in Priority)
         order = list(Priority)
         if interactive and bulk and bulk.arrival < interactive.arrival:
-            order.sort(key=lambda priority: priority is Priority.INTERACTIVE and not self._num_bulk)
+            num_bulk = sum(any_lane.num_bulk for any_lane in self._lanes.values())
+            order.sort(key=lambda priority: priority is Priority.INTERACTIVE and not num_bulk)
         joining: list[Ticket] = []
         for priority in order:
             if lane.waiting.number(priority):
@@ -207,10 +208,6 @@ class Scheduler:
                 )
                 joining += choose(lane, priority, joining, room, max_rows=self._limits.max_rows)
         return joining
-
-    @property
-    def _num_bulk(self) -> int:
-        return sum(lane.num_bulk for lane in self._lanes.values())
 
     def _max_bulk_rows(self, joined: Lane | None = None) -> int:
         """Most rows of bulk as things are, or if some joined a lane.

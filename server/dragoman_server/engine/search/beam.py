@@ -145,7 +145,7 @@ class Beams:
         self._score_SK = _regrouped(self._score_SK, self._first_score_K, num_joined, origin_S)
         now = self._ages.now
         self._ages.regroup(origin_S, num_joined)
-        leave_at = [now + _num_steps(sentence) for sentence in joined]
+        leave_at = [now + len(one.target_start) + one.options.max_output_tokens for one in joined]
         self._leave_at_S = _regrouped(self._leave_at_S, leave_at, num_joined, origin_S)
         self._first_leaves_at = int(self._leave_at_S.min(initial=_NEVER))
         self._first_row_S1 = np.arange(0, len(origin_S) * K, K)[:, None]
@@ -278,8 +278,3 @@ class Beams:
 def _dictated(sentence: Sentence) -> tuple[int, ...]:
     """The tokens that are not chosen."""
     return sentence.target_start + sentence.target_prefix
-
-
-def _num_steps(sentence: Sentence) -> int:
-    """The most steps that a sentence may take."""
-    return len(sentence.target_start) + sentence.options.max_output_tokens

@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -217,7 +218,7 @@ def evaluate(
 
 def _load(folder: Path, weights: str | None) -> System:
     system = load_system(folder)
-    return system if weights is None else system.with_weights(Weights(**parse_weights(weights, FEATURES)))
+    return system if weights is None else replace(system, weights=Weights(**parse_weights(weights, FEATURES)))
 
 
 def _input_lines(file: Path) -> Sequence[str]:

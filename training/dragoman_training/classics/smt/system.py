@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman_training import saved_folder
@@ -66,16 +66,6 @@ class Casing:
         return [self.form.get(words[0].lower(), words[0]), *words[1:]] if words else []
 
 
-def begins_large(line: str) -> bool:
-    """Whether the first letter is a capital."""
-    return next((char.isupper() for char in line if char.isalpha()), False)
-
-
-def capitalize(line: str) -> str:
-    """The line with a capital as its first character, if that is a letter."""
-    return line[:1].upper() + line[1:]
-
-
 Report = Callable[[int], None]
 """Called with how many lines are done."""
 
@@ -91,9 +81,6 @@ class System:
     language_model: LanguageModel
     weights: Weights
     search: SearchOptions
-
-    def with_weights(self, weights: Weights) -> "System":
-        return replace(self, weights=weights)
 
     def translate(
         self, lines: Sequence[str], *, threads: int = 1, report: Report = lambda done: None
@@ -112,7 +99,7 @@ class System:
         def decode(line: str) -> list[tuple[str, Derivation]]:
             words = self.source_casing.within(split_words(line))
             numbers = [self.source.number(word) for word in words]
-            large = begins_large(line)
+            large = next((char.isupper() for char in line if char.isalpha()), False)
             found: dict[str, Derivation] = {}
             for derivation in decoder.decode(words, numbers, num_best):
                 # Other words may make the same text: the best of them stands for it.
@@ -132,7 +119,7 @@ class System:
         """A translation begins with a capital where its source does."""
         words = [word if isinstance(word, str) else self.target.words[word] for word in derivation.words]
         line = join_words(words)
-        return capitalize(line) if large else line
+        return line[:1].upper() + line[1:] if large else line
 
 
 FORMAT_VERSION = 1

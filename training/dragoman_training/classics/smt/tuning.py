@@ -8,7 +8,7 @@ BLEU: matching n-grams of 1 to 4 words, all n-grams, words of the translation, w
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
@@ -198,7 +198,7 @@ def tune_system(
     best, best_bleu, weights = system, -1.0, system.weights.vector()
     # Once more than weights are chosen: the last are tried, too.
     for number in range(1, rounds + 2):
-        current = system.with_weights(Weights.of(weights))
+        current = replace(system, weights=Weights.of(weights))
         firsts = []
         num_before = sum(map(len, features))
         lists = current.candidates(sources, NUM_BEST, threads=threads)

@@ -53,7 +53,7 @@ class BidirectionalEncoder(nn.Module):
     """Stacked bidirectional layers with dropout before each."""
 
     def __init__(
-        self, cell: Cell, *, input_size: int, hidden_size: int, num_layers: int, dropout: float
+        self, cell: Cell, input_size: int, hidden_size: int, num_layers: int, *, dropout: float
     ) -> None:
         super().__init__()
         sizes = [input_size] + [2 * hidden_size] * (num_layers - 1)
@@ -146,7 +146,7 @@ class ForwardEncoder(nn.Module):
     """Stacked forward layers with dropout before each."""
 
     def __init__(
-        self, cell: StackedCell, *, input_size: int, hidden_size: int, num_layers: int, dropout: float
+        self, cell: StackedCell, input_size: int, hidden_size: int, num_layers: int, *, dropout: float
     ) -> None:
         super().__init__()
         sizes = [input_size] + [hidden_size] * (num_layers - 1)
@@ -169,7 +169,7 @@ class StackedRecurrent(nn.Module):
     """
 
     def __init__(
-        self, cell: StackedCell, *, input_size: int, hidden_size: int, num_layers: int, dropout: float
+        self, cell: StackedCell, input_size: int, hidden_size: int, num_layers: int, *, dropout: float
     ) -> None:
         super().__init__()
         sizes = [input_size] + [hidden_size] * (num_layers - 1)
