@@ -9,8 +9,14 @@ from pathlib import Path
 
 import click
 
-from dragoman_training.alignment.cli import whole_numbers
-from dragoman_training.alignment.links import METHODS, Method
+from dragoman_training.alignment.cli import (
+    existing_file,
+    existing_folder,
+    whole_numbers,
+    with_max_words,
+    with_symmetrize,
+)
+from dragoman_training.alignment.links import Method
 from dragoman_training.alignment.training import CHAIN
 from dragoman_training.classics.smt.decoder import FEATURES, SearchOptions, Weights, parse_weights
 from dragoman_training.classics.smt.system import (
@@ -25,10 +31,7 @@ from dragoman_training.data.files import read_lines, read_pairs
 from dragoman_training.saved_folder import check_free
 from dragoman_training.time_left import progress_lines
 
-_existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
-_folder = click.argument(
-    "folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path)
-)
+_folder = click.argument("folder", metavar="DIR", type=existing_folder)
 _threads = click.option(
     "--threads",
     type=click.IntRange(1),
@@ -61,23 +64,18 @@ def smt() -> None:
 
 
 @smt.command()
-@click.option("--source", type=_existing_file, required=True, help="Text of the source language.")
-@click.option("--target", type=_existing_file, required=True, help="Its translation, line by line.")
-@click.option("--valid-source", type=_existing_file, help="Text that the weights are tuned on.")
-@click.option("--valid-target", type=_existing_file, help="Its translation.")
+@click.option("--source", type=existing_file, required=True, help="Text of the source language.")
+@click.option("--target", type=existing_file, required=True, help="Its translation, line by line.")
+@click.option("--valid-source", type=existing_file, help="Text that the weights are tuned on.")
+@click.option("--valid-target", type=existing_file, help="Its translation.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the system.")
 @click.option(
     "--language-model-text",
-    type=_existing_file,
+    type=existing_file,
     help="More text of the target language, for the language model alone.",
 )
 @click.option("--aligner", type=click.Choice(CHAIN), default="hmm", help="Links the words.")
-@click.option(
-    "--symmetrize",
-    type=click.Choice(METHODS),
-    default=METHODS[0],
-    help="How the links of both directions become one alignment.",
-)
+@with_symmetrize
 @click.option(
     "--max-phrase-words",
     type=click.IntRange(1, 20),
@@ -90,12 +88,7 @@ def smt() -> None:
     default="1",
     help="How often n-grams of 1, 2, … words occur at least; the last number holds for longer ones, too.",
 )
-@click.option(
-    "--max-words",
-    type=click.IntRange(1),
-    default=100,
-    help="A pair with a longer sentence is not learnt from.",
-)
+@with_max_words
 @click.option("--stack", type=click.IntRange(1), default=100, help="Hypotheses a stack.")
 @click.option(
     "--distortion-limit",
@@ -180,8 +173,8 @@ def translate(folder: Path, file: Path, weights: str | None, threads: int) -> No
 
 @smt.command()
 @_folder
-@click.option("--source", type=_existing_file, required=True, help="The test set.")
-@click.option("--reference", type=_existing_file, required=True, help="Its translation, line by line.")
+@click.option("--source", type=existing_file, required=True, help="The test set.")
+@click.option("--reference", type=existing_file, required=True, help="Its translation, line by line.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Keep the translations here.")
 @_weights
 @_threads
