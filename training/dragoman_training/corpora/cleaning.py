@@ -9,10 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from dragoman_training.corpora.words import draw, pick, stop_words, words
-
-Pair = tuple[str, str]
-"""English, and the other language."""
+from dragoman_training.corpora.tables import Pair, draw, pick, stop_words, words
 
 MAX_WORDS = 80
 MAX_LENGTH_RATIO = 2.5

@@ -11,9 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from dragoman_training.corpora.cleaning import Pair
 from dragoman_training.corpora.dictionary import SEPARABLE, Counts, Entry, article, ranked_entries
-from dragoman_training.corpora.words import draw, stop_words
+from dragoman_training.corpora.tables import Pair, draw, stop_words
 
 WEIGHTS = ((300, 4), (50, 8), (8, 10), (1, 6), (0, 1))
 """How often a word is put into sentences beside others, one that is met at least so often in the corpora."""

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from dragoman_training.corpora.cleaning import Pair
-from dragoman_training.corpora.words import draw, pick, words
+from dragoman_training.corpora.tables import Pair, draw, pick, words
 
 MAX_WORDS = 4
 TIMES = ((300, 6), (50, 4), (8, 2), (0, 1))

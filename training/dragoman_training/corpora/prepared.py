@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dragoman_training.corpora import cleaning, dictionary, variants
-from dragoman_training.corpora.cleaning import Pair, key_of, num_words, plain
-from dragoman_training.corpora.sources import Source, paths_of, read_pairs, sources
-from dragoman_training.corpora.words import draw
+from dragoman_training.corpora.cleaning import key_of, num_words, plain
+from dragoman_training.corpora.tables import Pair, Source, draw, paths_of, read_pairs, sources
 from dragoman_training.data.corpus import CorpusError
 from dragoman_training.data.files import read_lines
 

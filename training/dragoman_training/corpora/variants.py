@@ -9,8 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from dragoman_training.corpora.cleaning import Pair
-from dragoman_training.corpora.words import draw, words
+from dragoman_training.corpora.tables import Pair, draw, words
 
 SHARE_RENAMED = 0.8
 """Of the pairs with a name."""
@@ -29,24 +28,17 @@ def vary(
 ) -> Iterator[Pair]:
     """Other names and numbers, capitals, small letters and no full stops for some of the pairs."""
     for english, other in pairs:
-        pair = english, other
-        if (
-            draw(english + other, "rename") < SHARE_RENAMED
-            and (variant := rename(pair, language, names)) != pair
-        ):
+        pair, text = (english, other), english + other
+        if draw(text, "rename") < SHARE_RENAMED and (variant := rename(pair, language, names)) != pair:
             yield variant
         if re.search(r"\d", other) and (variant := renumber(pair)) != pair:
             yield variant
         length = english.count(" ") + 1
-        if length <= 8 and draw(english + other, "capitals") < SHARE_IN_CAPITALS:
+        if length <= 8 and draw(text, "capitals") < SHARE_IN_CAPITALS:
             yield english.upper(), other.replace("ß", "SS").upper()
-        if length <= 12 and draw(english + other, "lower case") < SHARE_IN_LOWER_CASE:
+        if length <= 12 and draw(text, "lower case") < SHARE_IN_LOWER_CASE:
             yield (english, other.lower()) if into_english else (english.lower(), other)
-        if (
-            length <= 6
-            and english[-1:] == other[-1:] == "."
-            and draw(english + other, "stop") < SHARE_WITHOUT_STOP
-        ):
+        if length <= 6 and english[-1:] == other[-1:] == "." and draw(text, "stop") < SHARE_WITHOUT_STOP:
             yield english[:-1], other[:-1]
 
 

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from dragoman_training.corpora import contexts, dictionary, variants
-from dragoman_training.corpora.cleaning import Pair, num_words
+from dragoman_training.corpora.cleaning import num_words
 from dragoman_training.corpora.prepared import Kept, Prepared, references
-from dragoman_training.corpora.sources import sources
-from dragoman_training.corpora.words import draw
+from dragoman_training.corpora.tables import Pair, draw, sources
 from dragoman_training.data.files import read_lines
 
 SHARE_TAGGED = 0.5

@@ -112,27 +112,33 @@ class Share:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TokenizedCorpus:
-    """The pairs that are used, as ids without begin and end."""
+class TokenizedPairs:
+    """Pairs that are used, as ids without begin and end."""
 
     sides: tuple[TokenIds, TokenIds]
     """Sources and targets."""
     texts: tuple[Iterable[str], Iterable[str]] | None
     """Their texts, where they are to be segmented anew."""
-    links: TokenIds | None = None
-    """Which tokens come from which, as `link_blocks` has it, where that was asked for."""
     mark_P: NDArray[np.uint64]
     """A checksum of each pair's text."""
     num_read: int
     """Pairs with two sides, those that were left out included."""
-    fingerprint: str
-    """As `Corpus.fingerprint` says it of those."""
     left_out: Mapping[str, int]
     """How many pairs were left out, by reason."""
     num_unknown: tuple[int, int]
     """Tokens that the vocabulary does not know, of sources and of targets."""
     num_copies: int
     """Pairs that have the same text on both sides."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TokenizedCorpus(TokenizedPairs):
+    """All pairs that are used."""
+
+    links: TokenIds | None = None
+    """Which tokens come from which, as `link_blocks` has it, where that was asked for."""
+    fingerprint: str
+    """As `Corpus.fingerprint` says it of those that were read."""
     shares: Sequence[Share]
     """The parts, in order."""
 

@@ -17,7 +17,6 @@ from multiprocessing import get_context, parent_process
 
 import numpy as np
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from numpy.typing import NDArray
 
 from dragoman_training.data.corpus import Checksums, Corpus, checksums
 from dragoman_training.data.files import TextBlock, pairs_of
@@ -26,6 +25,7 @@ from dragoman_training.data.token_ids import (
     Share,
     TokenIds,
     TokenizedCorpus,
+    TokenizedPairs,
     first_of_equals,
     flatten,
     id_type,
@@ -50,21 +50,12 @@ class Tokenizing:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TokenBlock:
+class TokenBlock(TokenizedPairs):
     """Some pairs of a corpus, without those that are left out by themselves; duplicates are still there."""
 
     part_number: int = 0
-    sides: tuple[TokenIds, TokenIds]
-    texts: tuple[list[str], list[str]] | None
-    """Those of the pairs that are used."""
-    mark_P: NDArray[np.uint64]
-    num_read: int
-    """Pairs with two sides."""
     checksums: Checksums
-    """Of those."""
-    left_out: Counter[str]
-    num_unknown: tuple[int, int]
-    num_copies: int
+    """Of the pairs with two sides."""
 
 
 def tokenize(
@@ -81,7 +72,7 @@ def tokenize(
     assert texts is not None
     if pair_filter.leave_out_duplicates:
         is_first = first_of_equals(mark_P)
-        block.left_out[DUPLICATES] = int((~is_first).sum())
+        block = replace(block, left_out={**block.left_out, DUPLICATES: int((~is_first).sum())})
         source, target = (
             TokenIds(side.ids_N, side.begin_S[is_first], side.length_S[is_first]) for side in sides
         )
