@@ -20,10 +20,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
 
     first = latest = load_checkpoint(paths[0])
     paths_of: dict[int, Path] = {}
-    sums = {
-        name: torch.zeros_like(parameter, dtype=torch.double)
-        for name, parameter in first.model.named_parameters()
-    }
+    sums = {name: torch.zeros_like(own, dtype=torch.double) for name, own in first.model.named_parameters()}
     for path in paths:
         other = load_checkpoint(path) if paths_of else first
         if other.progress.get("averaged"):

@@ -14,6 +14,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -112,9 +113,7 @@ class Sentences:
     def of(cls, sentences: Sequence[Sequence[int]], num_words: int) -> "Sentences":
         """Sentences of word numbers."""
         size_S = np.fromiter((len(sentence) for sentence in sentences), np.int64, len(sentences))
-        word_N = np.fromiter(
-            (word for sentence in sentences for word in sentence), np.int32, int(size_S.sum())
-        )
+        word_N = np.fromiter(chain.from_iterable(sentences), np.int32, int(size_S.sum()))
         return cls(word_N, np.concatenate([[0], np.cumsum(size_S)]), num_words)
 
     @property
@@ -144,9 +143,7 @@ class Bitext:
 def number_pairs(pairs: Sequence[WordPair]) -> tuple[Bitext, Vocabulary, Vocabulary]:
     """Words as numbers of the vocabularies that they make."""
     vocabularies = [Vocabulary.of(pair[side] for pair in pairs) for side in (0, 1)]
-    sides = [
-        vocabulary.numbered([pair[side] for pair in pairs]) for side, vocabulary in enumerate(vocabularies)
-    ]
+    sides = [own.numbered([pair[side] for pair in pairs]) for side, own in enumerate(vocabularies)]
     return Bitext(*sides), vocabularies[0], vocabularies[1]
 
 

@@ -208,8 +208,5 @@ def show(folder: Path, source: str, target: str, symmetrize: links.Method, link:
     pair = aligner.rule.normalize(source), aligner.rule.normalize(target)
     (matrix,) = aligner.align([pair], symmetrize, link)
     ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
-    click.echo(
-        links.draw_links(
-            aligner.rule.split(source), aligner.rule.split(target), matrix, ascii_only=ascii_only
-        )
-    )
+    words = aligner.rule.split(source), aligner.rule.split(target)
+    click.echo(links.draw_links(*words, matrix, ascii_only=ascii_only))

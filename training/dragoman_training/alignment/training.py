@@ -112,10 +112,7 @@ def train_aligner(
     sides = (source, target), (target, source)
     with ThreadPoolExecutor(2) as pool:
         directions = list(pool.map(Direction.of, (bitext, bitext.reversed())))
-        priors = [
-            _prior(direction, *own, options.spelling)
-            for direction, own in zip(directions, sides, strict=True)
-        ]
+        priors = [_prior(one, *own, options.spelling) for one, own in zip(directions, sides, strict=True)]
         lexicons = [uniform_lexicon(direction.links) for direction in directions]
         models: list[Model] = []
         for name, num_iterations in zip(CHAIN, options.iterations, strict=False):
@@ -124,9 +121,7 @@ def train_aligner(
             kind = model_kind("ibm2-diagonal" if name == "ibm2" and options.diagonal else name)
             models = list(pool.map(kind.after, models or (None, None), directions, lexicons))
             for number in range(1, num_iterations + 1):
-                forward, backward = pool.map(
-                    lambda model, *of_it: model.step(*of_it), models, directions, lexicons
-                )
+                forward, backward = pool.map(lambda m, *of_it: m.step(*of_it), models, directions, lexicons)
                 models = [forward.next, backward.next]
                 counts = forward.pair_P, backward.pair_P
                 if options.agreement and name not in ("ibm1", "ibm2"):

@@ -243,9 +243,7 @@ class FertilityModel(Model):
     ) -> Self:
         common_F = counts.fertility_VF.sum(axis=0) + self.priors.jump
         own_VF = counts.fertility_VF + self.priors.fertility * common_F / common_F.sum()
-        after = replace(
-            self, fertility_VF=own_VF / own_VF.sum(axis=1, keepdims=True), alignment_U=alignment_U
-        )
+        after = replace(self, fertility_VF=own_VF / own_VF.sum(1, keepdims=True), alignment_U=alignment_U)
         return after._with_distortion(direction, counts, posterior_L)
 
     @abstractmethod

@@ -106,10 +106,8 @@ class Members:
                 own.setdefault((number, text), (one.log_probability, len(one.tokens) + 1))
         others_2 = self._others([read[number] for number, _ in own], [text for _, text in own])
         lists: list[list[Listed]] = [[] for _ in sources]
-        for (number, text), (log, num_tokens), others in zip(
-            own, own.values(), others_2.T.tolist(), strict=True
-        ):
-            lists[number].append(Listed(text, np.array([log, *others, num_tokens], np.float64)))
+        for (number, text), (log, size), others in zip(own, own.values(), others_2.T.tolist(), strict=True):
+            lists[number].append(Listed(text, np.array([log, *others, size], np.float64)))
         return [found or [Listed("", np.zeros(len(FEATURES)))] for found in lists]
 
     def _others(self, sources: Sequence[str], texts: Sequence[str]) -> NDArray[np.float64]:

@@ -347,7 +347,5 @@ def centres_of(attentions: Sequence[ForcedAttention]) -> Centres | None:
     ]
     if not rows:
         return None
-    target, length, predicted = (
-        np.concatenate(column).astype(np.float32) for column in zip(*rows, strict=True)
-    )
+    target, length, predicted = (np.concatenate(own).astype(np.float32) for own in zip(*rows, strict=True))
     return Centres(target_position=target, source_length=length, predicted=predicted)

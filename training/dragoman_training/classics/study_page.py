@@ -44,9 +44,7 @@ def write_page(
     def link(what: str, name: str) -> str:
         return f"![{what}](figures/{place(name).name})"
 
-    scores = {
-        finding.label: [finding.bleu(test_set, bucket.numbers) for bucket in buckets] for finding in findings
-    }
+    scores = {one.label: [one.bleu(test_set, bucket.numbers) for bucket in buckets] for one in findings}
     plot_lengths(scores, buckets, place("lengths.svg"))
     sections = [
         "# What attention does",
@@ -198,9 +196,7 @@ def plot_heat_maps(labelled: Sequence[tuple[str, Example]], path: Path) -> None:
 def _heat_map(axes: Axes, label: str, example: Example) -> None:
     attention = example.attention
     axes.grid(visible=False)
-    axes.imshow(
-        attention.weights_UT, cmap=SHADES, vmin=0.0, vmax=1.0, interpolation="nearest", aspect="equal"
-    )
+    axes.imshow(attention.weights_UT, cmap=SHADES, vmin=0.0, vmax=1.0, interpolation="nearest")
     axes.set_xticks(range(len(example.source_pieces)), example.source_pieces, rotation=90, parse_math=False)
     axes.set_yticks(range(len(example.target_pieces)), example.target_pieces, parse_math=False)
     axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False, labelsize=7)

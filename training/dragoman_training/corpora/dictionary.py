@@ -198,11 +198,7 @@ def _german_phrases(entry: Entry, times: int, counts: Counts, *, into_english: b
         frames, inserted = words()["frames"]["verb"], {}
     elif entry.kind == "adj" and other.islower():
         frames, inserted = words()["frames"]["adjective"], {}
-        if (
-            into_english
-            and re.search(r"[^e]$", other)
-            and not re.search(r"(?:e[lrn]|s|hoch|rosa|lila)$", other)
-        ):
+        if into_english and not re.search(r"(?:e[lrn]?|s|hoch|rosa|lila)$", other):
             for ending in ("e", "er", "es", "en")[: 1 + times // 2]:
                 yield english, other + ending
     else:

@@ -92,10 +92,7 @@ def read_pairs(source: Source, folder: Path, language: str) -> Iterator[Pair]:
     """The pairs of a corpus as they lie in its files; none where it has no file for the language."""
     for pattern in source.files:
         names = dict.fromkeys(pattern.format(other=language, side=side) for side in ("en", language))
-        both = [
-            [path for ending in ("", ".gz") if (path := folder / f"{name}{ending}").exists()]
-            for name in names
-        ]
+        both = [[path for end in ("", ".gz") if (path := folder / f"{name}{end}").exists()] for name in names]
         paths = [found[0] for found in both if found]
         if len(paths) < len(names):
             continue

@@ -81,9 +81,7 @@ def find_names(prose: Iterable[str], known: set[str]) -> list[str]:
             met.update(re.findall(r"(?<=[a-z,;] )[A-Z][a-z]{2,13}\b", line))
         else:
             met.update(re.findall(r"\b(?:Herrn?|Frau|Fräulein) ([A-ZÄÖÜ][a-zäöüß]{2,13})\b", line))
-    return sorted(
-        name for name, count in met.items() if count > 2 and name.lower() not in small and name not in known
-    )
+    return sorted(one for one, n in met.items() if n > 2 and one.lower() not in small and one not in known)
 
 
 def renumber(pair: Pair) -> Pair:
@@ -92,9 +90,7 @@ def renumber(pair: Pair) -> Pair:
     if sorted(numbers) != sorted(re.findall(r"\d+", pair[1])):
         return pair
     generator = random.Random(pair[0] + pair[1])
-    others = {
-        number: str(generator.randint(10 ** (len(number) - 1), 10 ** len(number) - 1)) for number in numbers
-    }
+    others = {n: str(generator.randint(10 ** (len(n) - 1), 10 ** len(n) - 1)) for n in numbers}
     english, other = (re.sub(r"\d+", lambda found: others[found[0]], side) for side in pair)
     return english, other
 
@@ -145,13 +141,9 @@ def _date(generator: random.Random) -> dict[str, str]:
     if generator.random() < 0.5:
         english += f", {year}" if english.startswith(month) else f" {year}"
         german += f" {year}"
-    names = {
-        "month": month,
-        "german_month": german_month,
-        "weekday": weekday,
-        "german_weekday": german_weekday,
-    }
-    return {"english": english, "german": german, "year": year, **names}
+    months = {"month": month, "german_month": german_month}
+    weekdays = {"weekday": weekday, "german_weekday": german_weekday}
+    return {"english": english, "german": german, "year": year, **months, **weekdays}
 
 
 def _time_of_day(generator: random.Random) -> dict[str, str]:

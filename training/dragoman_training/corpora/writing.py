@@ -77,9 +77,7 @@ def write(
         "kinds": counted,
         "credit": prepared.credits,
     }
-    (folder / "report.json").write_text(
-        json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    (folder / "report.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
     (folder / "report.txt").write_text(as_text(result), encoding="utf-8")
     report(f"{folder}: {sum(map(len, groups.values())):,} pairs, {result['english_words']:,} English words")
 
@@ -205,7 +203,7 @@ def as_text(result: dict[str, Any]) -> str:
     rows += [
         "",
         "left out, all kinds:",
-        *(f"    {count:>10,} {reason}" for reason, count in reasons.most_common()),
+        *(f"    {n:>10,} {reason}" for reason, n in reasons.most_common()),
     ]
     return "\n".join([f"{result['source']}-{result['target']}: {result['pairs']} pairs", "", *rows]) + "\n"
 

@@ -29,9 +29,7 @@ class Corpus:
     def part(self, numbers: Iterable[int]) -> "Corpus":
         """The pairs of these numbers, in their order."""
         chosen = list(numbers)
-        return Corpus(
-            [self.sources[number] for number in chosen], [self.targets[number] for number in chosen]
-        )
+        return Corpus([self.sources[n] for n in chosen], [self.targets[n] for n in chosen])
 
     def fingerprint(self) -> str:
         """How many pairs there are and a checksum of their text, by which a resumed run recognises them."""

@@ -51,10 +51,7 @@ class TextBlock:
 
     def decoded(self) -> list[list[str]]:
         """The lines of each file without their ends. Raises CorpusError, with the line, for other bytes."""
-        return [
-            _decoded(lines, path, self.first_line)
-            for lines, path in zip(self.lines, self.part.paths, strict=True)
-        ]
+        return [_decoded(*own, self.first_line) for own in zip(self.lines, self.part.paths, strict=True)]
 
 
 def parts_of(data: DataConfig, split: str, folder: Path) -> list[Part]:

@@ -73,9 +73,7 @@ def tokenize(
     if pair_filter.leave_out_duplicates:
         is_first = first_of_equals(mark_P)
         block = replace(block, left_out={**block.left_out, DUPLICATES: int((~is_first).sum())})
-        source, target = (
-            TokenIds(side.ids_N, side.begin_S[is_first], side.length_S[is_first]) for side in sides
-        )
+        source, target = (TokenIds(own.ids_N, own.begin_S[is_first], own.length_S[is_first]) for own in sides)
         sides, mark_P = (source, target), mark_P[is_first]
         texts = list(compress(texts[0], is_first)), list(compress(texts[1], is_first))
     return TokenizedCorpus(
@@ -160,9 +158,7 @@ def tokenize_blocks(
 @contextmanager
 def _processes(count: int, tokenizing: Tokenizing) -> Iterator[ProcessPoolExecutor]:
     # A process that is forked would have PyTorch's threads' locks without the threads.
-    pool = ProcessPoolExecutor(
-        count, mp_context=get_context("spawn"), initializer=_begin, initargs=(tokenizing,)
-    )
+    pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (tokenizing,))
     try:
         yield pool
     finally:

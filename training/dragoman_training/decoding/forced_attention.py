@@ -31,11 +31,9 @@ class ForcedAttention:
 
 def has_attention(model: Seq2Seq) -> bool:
     """Whether the model has attention over the source."""
-    source_ST, length_S = torch.tensor([[0, 0]]), torch.tensor([2])
     device = next(model.parameters()).device
-    (attention,) = _force_tokens(
-        model, source_ST.to(device), length_S.to(device), torch.tensor([[0]], device=device)
-    )
+    given = (torch.tensor(ids, device=device) for ids in ([[0, 0]], [2], [[0]]))
+    (attention,) = _force_tokens(model, *given)
     return bool(attention.weights_UT.any())
 
 

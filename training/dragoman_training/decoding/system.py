@@ -55,11 +55,8 @@ def open_checkpoint_system(
         raise ValueError(
             f"{location} is a language model and translates nothing; leave --source out to measure perplexity"
         )
-    for wanted, language in (
-        (source_language, data.source_language),
-        (target_language, data.target_language),
-    ):
-        if wanted is not None and wanted.lower() != language.lower():
+    for wanted, own in ((source_language, data.source_language), (target_language, data.target_language)):
+        if wanted is not None and wanted.lower() != own.lower():
             raise ValueError(f"{location} translates {data.direction}")
     if precision not in ("auto", "fp32"):
         raise ValueError(f"a checkpoint is evaluated in fp32; {precision} needs an exported bundle")

@@ -84,7 +84,8 @@ class AttentionalLSTM(Seq2Seq):
         """
         super().__init__()
         width, units, memory_size = config.embedding_size, config.decoder_units, 2 * config.encoder_units
-        self._sizes = config
+        self._sizes, layers = config, config.decoder_layers
+
         self._counts_steps = counts_steps
         self._embedding_scale = config.embedding_scale
         self.source_embedding, self.target_embedding = embeddings(
@@ -97,14 +98,10 @@ class AttentionalLSTM(Seq2Seq):
         if config.input_feeding:
             self.token_input = nn.Linear(width, 4 * units)
             self.feed_input = nn.Linear(width, 4 * units, bias=False)
-            self.layer_inputs = nn.ModuleList(
-                nn.Linear(units, 4 * units) for _ in range(config.decoder_layers - 1)
-            )
+            self.layer_inputs = nn.ModuleList(nn.Linear(units, 4 * units) for _ in range(layers - 1))
             self.cells = nn.ModuleList(LSTMCell(units) for _ in range(config.decoder_layers))
         else:
-            self.decoder = StackedRecurrent(
-                "lstm", width, units, config.decoder_layers, dropout=config.dropout
-            )
+            self.decoder = StackedRecurrent("lstm", width, units, layers, dropout=config.dropout)
         self.attention = attention()
         self.combine = nn.Linear(context_size + units, width, bias=False)
         self.dropout = nn.Dropout(config.dropout)

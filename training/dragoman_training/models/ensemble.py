@@ -40,9 +40,7 @@ class Ensemble(Seq2Seq):
         )
         self.output = OutputLayer(table, vocabulary.never_produced)
         self.output.bias.detach().copy_(torch.stack(biases).mean(dim=0))
-        scale_D = torch.cat(
-            [size.expand(weight.shape[1]) for weight, size in zip(weights, sizes, strict=True)]
-        )
+        scale_D = torch.cat([size.expand(own.shape[1]) for own, size in zip(weights, sizes, strict=True)])
         self.register_buffer("feature_scale_D", scale_D / len(members), persistent=False)
 
     def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:

@@ -82,10 +82,8 @@ class TrainingConfig:
     """CPU threads; 0 leaves PyTorch's choice."""
 
     def __post_init__(self) -> None:
-        require_at_least(
-            self, "training", batch_tokens=1, max_epochs=1, warmup_steps=0, patience=0, threads=0
-        )
-        require_at_least(self, "training", max_minutes=0, validate_sentences=0, seed=0)
+        require_at_least(self, "training", batch_tokens=1, max_epochs=1, warmup_steps=0, patience=0)
+        require_at_least(self, "training", threads=0, max_minutes=0, validate_sentences=0, seed=0)
         require_at_least(self, "training", accumulate_batches=1, keep_validated=0)
         require_at_most(self, "training", seed=2**63 - 1, threads=1024, validate_every_epochs=1e6)
         require_share(self, "training", "label_smoothing", "ema_decay", "weight_decay")

@@ -134,26 +134,24 @@ class Objective(nn.Module):
         `teacher_forcing` is the probability that the decoder reads the reference's token; at 1 it runs
         `Seq2Seq.decode`, below step by step.
         """
-        guided = None
+        guided, target_SU = None, batch.target_input_SU
         with computing_in(self._dtype, batch.source_ST.device):
             memory, state = self.model.encode(batch.source_ST, batch.source_length_S)
             if self._guided_weight and batch.guide_SUT is not None:
-                features_SUD, attention_SUT = self.model.decode_with_attention(
-                    memory, state, batch.target_input_SU
-                )
+                features_SUD, attention_SUT = self.model.decode_with_attention(memory, state, target_SU)
                 guide_SUT = batch.guide_SUT
                 if self.model.looks_for_token_read:
                     # A token is read in the step after the one that says it.
                     attention_SUT, guide_SUT = attention_SUT[:, 1:], guide_SUT[:, :-1]
                 guided = guided_loss(attention_SUT, guide_SUT)
             elif teacher_forcing >= 1:
-                features_SUD = self.model.decode(memory, state, batch.target_input_SU)
+                features_SUD = self.model.decode(memory, state, target_SU)
             else:
                 features_SUD = decode_scheduled(
                     self.model,
                     memory,
                     state,
-                    batch.target_input_SU,
+                    target_SU,
                     teacher_forcing=teacher_forcing,
                     token=self._own_token,
                 )

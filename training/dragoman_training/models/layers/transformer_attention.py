@@ -82,9 +82,7 @@ class CrossAttention(HeadedAttention):
 
     def keys_and_values(self, states_STD: Tensor) -> tuple[Tensor, Tensor]:
         """Both by one product."""
-        keys, values = (
-            split_heads(part, self.num_heads) for part in self.memory(states_STD).chunk(2, dim=-1)
-        )
+        keys, values = (split_heads(x, self.num_heads) for x in self.memory(states_STD).chunk(2, dim=-1))
         return keys, values
 
     def join(self, context_SHQA: Tensor) -> Tensor:
