@@ -200,11 +200,7 @@ def as_text(result: dict[str, Any]) -> str:
         rows.append(f"{kind:24}{one['read']:>12,}{one['written']:>12,}{one['english_words']:>16,}")
         rows += [f"    {count:>10,} {reason}" for reason, count in one["left_out"].items()]
         reasons.update(one["left_out"])
-    rows += [
-        "",
-        "left out, all kinds:",
-        *(f"    {n:>10,} {reason}" for reason, n in reasons.most_common()),
-    ]
+    rows += ["", "left out, all kinds:", *(f"    {n:>10,} {reason}" for reason, n in reasons.most_common())]
     return "\n".join([f"{result['source']}-{result['target']}: {result['pairs']} pairs", "", *rows]) + "\n"
 
 

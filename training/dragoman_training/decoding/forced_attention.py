@@ -33,8 +33,7 @@ def has_attention(model: Seq2Seq) -> bool:
     """Whether the model has attention over the source."""
     device = next(model.parameters()).device
     given = (torch.tensor(ids, device=device) for ids in ([[0, 0]], [2], [[0]]))
-    (attention,) = _force_tokens(model, *given)
-    return bool(attention.weights_UT.any())
+    return bool(_force_tokens(model, *given)[0].any())
 
 
 def attention_along(
@@ -46,27 +45,27 @@ def attention_along(
     """The attention when the model says `targets` for `sources`; both are ids with eos."""
     device = next(model.parameters()).device
     source_tokenizer, target_tokenizer = tokenizers
-    bos = target_tokenizer.bos_id
-    attentions = _force_tokens(
+    inputs = [[target_tokenizer.bos_id, *target[:-1]] for target in targets]
+    weights_SUT, centre_SU = _force_tokens(
         model,
         pad_ids(sources, source_tokenizer.pad_id).to(device),
         torch.tensor([len(source) for source in sources], device=device),
-        pad_ids([[bos, *target[:-1]] for target in targets], target_tokenizer.pad_id).to(device),
+        pad_ids(inputs, target_tokenizer.pad_id).to(device),
     )
     return [
         ForcedAttention(
-            weights_UT=attention.weights_UT[: len(target), : len(source)],
-            centre_U=None if attention.centre_U is None else attention.centre_U[: len(target)],
+            weights_UT=weights_SUT[number, : len(target), : len(source)],
+            centre_U=None if centre_SU is None else centre_SU[number, : len(target)],
         )
-        for attention, source, target in zip(attentions, sources, targets, strict=True)
+        for number, (source, target) in enumerate(zip(sources, targets, strict=True))
     ]
 
 
 @torch.inference_mode()
 def _force_tokens(
     model: Seq2Seq, source_ST: Tensor, length_S: Tensor, input_SU: Tensor
-) -> list[ForcedAttention]:
-    """Steps through the tokens that the decoder reads, from bos on. Padding has attention, too."""
+) -> tuple[Weights, Weights | None]:
+    """Steps through the tokens that the decoder reads, from bos on: attention, padding's too, and centres."""
     window = model.window if isinstance(model, Luong) else None
     centres: list[Tensor] = []
     handle = None
@@ -81,11 +80,5 @@ def _force_tokens(
     finally:
         if handle is not None:
             handle.remove()
-    weights_SUT = torch.cat(weights, dim=1).numpy()
-    if handle is None:
-        return [ForcedAttention(weights_UT=weights_UT, centre_U=None) for weights_UT in weights_SUT]
-    centre_SU = torch.cat(centres, dim=1).float().cpu().numpy()
-    return [
-        ForcedAttention(weights_UT=weights_UT, centre_U=centre_U)
-        for weights_UT, centre_U in zip(weights_SUT, centre_SU, strict=True)
-    ]
+    centre_SU = torch.cat(centres, dim=1).float().cpu().numpy() if centres else None
+    return torch.cat(weights, dim=1).numpy(), centre_SU

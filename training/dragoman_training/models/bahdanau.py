@@ -117,8 +117,7 @@ class Bahdanau(Seq2Seq):
 
     def _read(self, token: Tensor) -> Tensor:
         """Target tokens as the decoder reads them: [...] int64 -> [..., E]."""
-        token_E: Tensor = self.dropout(self.target_embedding(token) * self.embedding_scale)
-        return token_E
+        return self.dropout(self.target_embedding(token) * self.embedding_scale)
 
     def _advance(
         self, projected_SKG: Tensor, memory: Tensors, state: Tensors

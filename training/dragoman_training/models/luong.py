@@ -8,6 +8,7 @@ Shapes: S sentences, Q queries a sentence, T source positions, H decoder units, 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -139,13 +140,18 @@ class Luong(AttentionalLSTM):
     """Luong's decoder, with any of his scores, over all of the source or in a window."""
 
     def __init__(self, config: LuongConfig, vocabulary: VocabularyShape) -> None:
-        memory_size = 2 * config.encoder_units
+        sizes = {"query_size": config.decoder_units, "value_size": 2 * config.encoder_units}
+        scores: dict[Score, Callable[[], Attention]] = {
+            "dot": DotAttention,
+            "scaled_dot": ScaledDotAttention,
+            "general": partial(GeneralAttention, **sizes),
+            # The hidden layer is as wide as the queries.
+            "concat": partial(AdditiveAttention, **sizes, units=config.decoder_units),
+        }
+        counts_steps = config.attention == "local-m"
+        width = sizes["value_size"]
         super().__init__(
-            config,
-            vocabulary,
-            partial(build_attention, config.score, config.decoder_units, memory_size),
-            context_size=memory_size,
-            counts_steps=config.attention == "local-m",
+            config, vocabulary, scores[config.score], context_size=width, counts_steps=counts_steps
         )
         self.config = config
         self.window: Window | None = None
@@ -164,20 +170,4 @@ class Luong(AttentionalLSTM):
     def look(self, top_SQH: Tensor, memory: Tensors, position_SQ: Tensor | None) -> tuple[Tensor, Tensor]:
         mask_ST, values_STM = memory["mask"], memory["values"]
         window_SQT = None if self.window is None else self.window(top_SQH, mask_ST, position_SQ)
-        context_SQM, attention_SQT = self.attention(
-            top_SQH, memory.get("keys", values_STM), values_STM, mask_ST, window_SQT
-        )
-        return context_SQM, attention_SQT
-
-
-def build_attention(score: Score, query_size: int, value_size: int) -> Attention:
-    """The attention with that score; a `concat`'s hidden layer is as wide as the queries."""
-    match score:
-        case "dot":
-            return DotAttention()
-        case "scaled_dot":
-            return ScaledDotAttention()
-        case "general":
-            return GeneralAttention(query_size=query_size, value_size=value_size)
-        case "concat":
-            return AdditiveAttention(query_size=query_size, value_size=value_size, units=query_size)
+        return self.attention(top_SQH, memory.get("keys", values_STM), values_STM, mask_ST, window_SQT)

@@ -58,5 +58,4 @@ class MultiHead(AttentionalLSTM):
         return {"keys": keys, "values": values, "mask": mask_ST}
 
     def look(self, top_SQH: Tensor, memory: Tensors, position_SQ: Tensor | None) -> tuple[Tensor, Tensor]:
-        context_SQA, attention_SQT = self.attention(top_SQH, memory["keys"], memory["values"], memory["mask"])
-        return context_SQA, attention_SQT
+        return self.attention(top_SQH, memory["keys"], memory["values"], memory["mask"])

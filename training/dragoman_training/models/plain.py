@@ -103,8 +103,7 @@ class Plain(Seq2Seq):
         return self._readout(self.decoder(token_SUE, state))
 
     def _readout(self, top_XH: Tensor) -> Tensor:
-        features_XE: Tensor = self.readout(self.dropout(top_XH))
-        return features_XE
+        return self.readout(self.dropout(top_XH))
 
 
 def reverse(source_ST: Tensor, source_length_S: Tensor) -> Tensor:

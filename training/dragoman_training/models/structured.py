@@ -55,8 +55,7 @@ class SelfAnnotation(nn.Module):
         """Returns the vectors [S, N, M] and where each looks [S, N, T]."""
         keys_STA = self.hidden(states_STM).tanh()
         queries_SNA = self.queries.unsqueeze(0).expand(states_STM.shape[0], -1, -1)
-        vectors_SNM, weights_SNT = self.attention(queries_SNA, keys_STA, states_STM, mask_ST)
-        return vectors_SNM, weights_SNT
+        return self.attention(queries_SNA, keys_STA, states_STM, mask_ST)
 
 
 class Structured(AttentionalLSTM):
@@ -87,8 +86,7 @@ class Structured(AttentionalLSTM):
     def look(self, top_SQH: Tensor, memory: Tensors, position_SQ: Tensor | None) -> tuple[Tensor, Tensor]:
         vectors_SNM = memory["values"]
         all_SN = torch.ones_like(vectors_SNM[:, :, 0])
-        context_SQM, attention_SQN = self.attention(top_SQH, memory["keys"], vectors_SNM, all_SN)
-        return context_SQM, attention_SQN
+        return self.attention(top_SQH, memory["keys"], vectors_SNM, all_SN)
 
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
         features_RE, attention_SKN, state = super().step(token_SK, memory, state)

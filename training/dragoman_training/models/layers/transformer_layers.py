@@ -82,7 +82,7 @@ class EncoderLayer(nn.Module):
     """Self-attention and a feed-forward sublayer."""
 
     def __init__(
-        self, width: int, heads: int, units: int, *, activation: Activation, norm: Norm, dropout: float
+        self, width: int, heads: int, units: int, activation: Activation, norm: Norm, dropout: float
     ) -> None:
         super().__init__()
         self.attention = SelfAttention(width, heads)
@@ -103,11 +103,10 @@ class DecoderLayer(nn.Module):
         width: int,
         heads: int,
         units: int,
-        *,
         activation: Activation,
         norm: Norm,
         dropout: float,
-        past: Past = "self-attention",
+        past: Past,
     ) -> None:
         super().__init__()
         if past == "ssru":
