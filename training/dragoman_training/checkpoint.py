@@ -7,11 +7,10 @@ Adam's moments, `tokenizer.*` sentencepiece models as bytes. The recipe and the 
 file's metadata.
 """
 
-import dataclasses
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -72,11 +71,7 @@ def write_checkpoint(
     contents["tokenizer.source"] = _bytes_tensor(source.model)
     if target is not source:
         contents["tokenizer.target"] = _bytes_tensor(target.model)
-    metadata = {
-        "format": FORMAT,
-        "recipe": json.dumps(dataclasses.asdict(recipe)),
-        "progress": json.dumps(progress),
-    }
+    metadata = {"format": FORMAT, "recipe": json.dumps(asdict(recipe)), "progress": json.dumps(progress)}
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".part")
     try:
@@ -220,7 +215,7 @@ def as_one(members: Sequence[Checkpoint]) -> Seq2Seq:
 def decoding_of(members: Sequence[Checkpoint]) -> DecodingConfig:
     """How they decode together: as the first one says, within the lengths that all are trusted with."""
     ways = [member.recipe.decoding for member in members]
-    return dataclasses.replace(
+    return replace(
         ways[0],
         max_source_tokens=min(way.max_source_tokens for way in ways),
         max_output_tokens=min(way.max_output_tokens for way in ways),

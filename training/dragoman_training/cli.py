@@ -85,11 +85,8 @@ def train(
     folder = out or Path("runs") / recipe.name
     card = recipe.card
     with join_processes(device) as processes, claimed(folder) if processes.leads else nullcontext():
-        if (
-            processes.leads
-            and name_other_data(recipe_path, overrides)
-            and not (card.data and card.licence and card.credit)
-        ):
+        is_stated = card.data and card.licence and card.credit
+        if processes.leads and name_other_data(recipe_path, overrides) and not is_stated:
             left_out = ", and so its [card] is left out" if has_card(recipe_path) else ""
             click.echo(
                 f"The training data is not the recipe's{left_out}: "

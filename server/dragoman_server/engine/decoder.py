@@ -1,6 +1,7 @@
 """The interface of a model to the engine: encode sentences, regroup a running batch, advance it by one token.
 
-The arrays that a model keeps between steps stay opaque: they never leave the implementation.
+The arrays that a model keeps between steps stay opaque: they never leave the implementation. How far they are
+padded both sides know: few shapes cost less than the padding does.
 
 Shape suffixes: S sentences of the batch, K beam, C = 2K candidates, T source positions.
 """
@@ -85,3 +86,34 @@ class Decoder(Protocol[EncodedT]):
 
     def release_memory(self) -> None:
         """Gives back what large batches took. None is open; the next one takes what it needs anew."""
+
+
+_POSITIONS = 8
+_CANDIDATES = 64
+# Below it a float product sums in another order.
+_MIN_CANDIDATES = 128
+
+
+def padded_positions(length: int) -> int:
+    """Source positions of a batch whose longest sentence has this length: a multiple of eight."""
+    return -(-length // _POSITIONS) * _POSITIONS
+
+
+def padded_candidates(num_candidates: int) -> int:
+    """Candidates that a batch is padded to: a multiple of 64, at least 128, so that sums run in one order."""
+    return max(_MIN_CANDIDATES, -(-num_candidates // _CANDIDATES) * _CANDIDATES)
+
+
+def worth_trimming(needed: int, current: int) -> bool:
+    """Whether to trim, and so to copy, a batch's tensors of a `current` length to what is `needed`."""
+    return needed * 4 <= current * 3
+
+
+def padded_rows(count: int) -> int:
+    """The number of rows or sentences after padding: of 1, 2, 3, 4, 6, 8, ... the least from `count`.
+
+    Less than a third of it is padding. A GPU takes hardly longer for a few rows more, and a shape that it has
+    not seen takes memory of its own.
+    """
+    power = 1 << (count - 1).bit_length()
+    return power * 3 // 4 if count <= power * 3 // 4 else power

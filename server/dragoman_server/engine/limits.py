@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman_server.engine.decoder import Decoder
+from dragoman_server.engine.decoder import Decoder, padded_positions
 from dragoman_server.engine.errors import QueueFullError, QueueTooSlowError, SentenceError
 from dragoman_server.engine.request import Priority, Sentence
-from dragoman_server.engine.scheduling.padding import padded_positions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +73,7 @@ class EngineLimits:
         QueueTooSlowError where what is before one of them takes too long.
         """
         expected = expected_seconds or {}
-        longest = max(
-            (expected.get(priority, 0.0) for priority, number in coming.items() if number), default=0.0
-        )
+        longest = max((expected.get(key, 0.0) for key, number in coming.items() if number), default=0.0)
         num_coming, num_waiting = sum(coming.values()), sum(waiting.values())
         num_bulk, num_bulk_waiting = coming.get(Priority.BULK, 0), waiting.get(Priority.BULK, 0)
         # Of a full queue no larger share is the way out.
@@ -109,11 +106,8 @@ class Admission:
     @classmethod
     def to(cls, decoder: Decoder[Any], limits: EngineLimits) -> "Admission":
         """The admission to engines over the decoder."""
-        return cls(
-            limits=limits,
-            source_vocabulary=decoder.source_vocabulary,
-            target_vocabulary=decoder.target_vocabulary,
-        )
+        source, target = decoder.source_vocabulary, decoder.target_vocabulary
+        return cls(limits=limits, source_vocabulary=source, target_vocabulary=target)
 
     def check(self, sentence: Sentence) -> None:
         """Raises SentenceError for a sentence that no batch could ever hold, or with unknown tokens."""

@@ -19,6 +19,7 @@ from tests.engine.tiny_graphs import tiny_bundle
 
 from dragoman_export.graphs.regroup import write_regroup_graph
 from dragoman_server.engine import DecoderError, Engine, EngineLimits, SearchOptions, Sentence, StepInput
+from dragoman_server.engine.decoder import padded_rows
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.device_decoder import DeviceDecoder
 from dragoman_server.engine.onnx.host_decoder import HostDecoder
@@ -30,7 +31,6 @@ from dragoman_server.engine.onnx.session import (
     find_strays,
     open_session,
 )
-from dragoman_server.engine.scheduling.padding import padded_rows
 
 TOLERANCE = {"fp32": 1e-5, "int8": 0.0}
 

@@ -2,11 +2,11 @@
 
 from itertools import count
 
+from dragoman_server.engine.decoder import padded_positions
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
 from dragoman_server.engine.scheduling.budget import Amount, Room
 from dragoman_server.engine.scheduling.joining import WINDOW, choose, group_by_length
 from dragoman_server.engine.scheduling.lane import Lane, Regrouping
-from dragoman_server.engine.scheduling.padding import padded_positions
 from dragoman_server.engine.ticket import Ticket
 
 ARRIVALS = count()

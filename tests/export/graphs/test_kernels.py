@@ -9,7 +9,7 @@ import pytest
 from dragoman_export.graphs.attention import attend_to_source
 from dragoman_export.graphs.builder import GraphBuilder
 from dragoman_export.parity.onnx_stepper import open_session, run_session
-from dragoman_server.engine.scheduling.padding import padded_positions
+from dragoman_server.engine.decoder import padded_positions
 
 HEADS, HEAD_WIDTH = 16, 64
 

@@ -196,12 +196,9 @@ def _turned(pairs: Sequence[WordPair]) -> list[WordPair]:
 
 def _by_pair(posterior_L: Posteriors, pairs: Sequence[WordPair]) -> list[Beliefs]:
     """[target, source] of each sentence pair, without NULL."""
-    result, first = [], 0
-    for one, other in pairs:
-        end = first + len(other) * (len(one) + 1)
-        result.append(posterior_L[first:end].reshape(len(other), len(one) + 1)[:, 1:])
-        first = end
-    return result
+    ends = np.cumsum([len(other) * (len(one) + 1) for one, other in pairs])
+    parts = zip(np.split(posterior_L, ends[:-1]), pairs, strict=False)
+    return [part.reshape(len(other), len(one) + 1)[:, 1:] for part, (one, other) in parts]
 
 
 def _matrices(aligned_U: Ids, pairs: Sequence[WordPair]) -> list[Matrix]:

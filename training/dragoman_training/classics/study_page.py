@@ -55,11 +55,7 @@ def write_page(
     ]
     attentive = [finding for finding in findings if finding.sharpness is not None]
     if attentive:
-        rows = [
-            [code(finding.label), *(f"{number:.2f}" for number in finding.sharpness)]
-            for finding in attentive
-            if finding.sharpness is not None
-        ]
+        rows = [[code(one.label), *(f"{n:.2f}" for n in one.sharpness)] for one in attentive if one.sharpness]
         header = ["model", "largest weight", "entropy in bits", "on the sentence's end", "all weights"]
         sections += [
             "Means over all target pieces of the test set, along each model's own translations.",

@@ -15,7 +15,7 @@ from dragoman_bundle.manifest import SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH, STEP
 
 from dragoman_server.engine.decoder import Decoder, IntArray, StepInput
 from dragoman_server.engine.onnx.candidates import CandidateChooser
-from dragoman_server.engine.onnx.session import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions, Sessions
 from dragoman_server.engine.onnx.tensors import Array
 
 
@@ -31,7 +31,7 @@ class OnnxDecoder(Decoder[Any]):
         self,
         bundle: BundleGraphs,
         options: DecoderOptions,
-        sessions: Mapping[str, onnxruntime.InferenceSession],
+        sessions: Sessions,
     ) -> None:
         """`options` name the device and the precision that were chosen; `sessions` are the open graphs."""
         self.path = bundle.path

@@ -11,22 +11,20 @@ past that grows, such as a Transformer's, has a new length at each step.
 Shape suffixes: S sentences, K beam, T source positions, C candidates of a sentence.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import onnxruntime
 from dragoman_bundle.bundle import BundleGraphs
 from dragoman_bundle.manifest import ENCODER_GRAPH, REGROUP_GRAPH, SHORTLIST_GRAPH
 from onnxruntime import OrtValue
 
-from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
+from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput, padded_positions
 from dragoman_server.engine.onnx.candidates import CANDIDATE, BatchCandidates, Offer
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.regrouper import Part, Regrouper
-from dragoman_server.engine.onnx.session import DecoderOptions, run_bound
+from dragoman_server.engine.onnx.session import DecoderOptions, Sessions, run_bound
 from dragoman_server.engine.onnx.tensors import Array, Moves, pad_sources, steps_to_keep
-from dragoman_server.engine.scheduling.padding import padded_positions
 from dragoman_server.engine.search.history import Ages
 
 
@@ -46,7 +44,7 @@ class DeviceDecoder(OnnxDecoder):
         self,
         bundle: BundleGraphs,
         options: DecoderOptions,
-        sessions: Mapping[str, onnxruntime.InferenceSession],
+        sessions: Sessions,
         *,
         pads: bool | None = None,
     ) -> None:

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnxruntime
-from dragoman_bundle.bundle import BundleGraphs
 from dragoman_bundle.manifest import ENCODER_GRAPH, SHORTLIST_GRAPH, TensorContract
 
 from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
 from dragoman_server.engine.onnx.candidates import BatchCandidates, Offer
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
-from dragoman_server.engine.onnx.session import DecoderOptions, shrinking
+from dragoman_server.engine.onnx.session import shrinking
 from dragoman_server.engine.onnx.tensors import (
     Array,
     Memory,
@@ -70,12 +69,8 @@ class OnnxBatch:
         self._state: dict[str, Array] = {}
         # Graphs that compute attention apart from all else are told whether to; to others it is a by-product.
         self._is_told = any(value.name == WANTS_ATTENTION for value in session.get_overridable_initializers())
-        self._results = [
-            "top_score",
-            "top_index",
-            "forced_score",
-            *(f"next_{name}" for name in self._growth_axis),
-        ]
+        state = [f"next_{name}" for name in self._growth_axis]
+        self._results = ["top_score", "top_index", "forced_score", *state]
         self._ages = Ages()
         self._num_grown = 0
 
@@ -86,9 +81,7 @@ class OnnxBatch:
             buffer.regroup(moves, [encoded.memory[name] for encoded in joined], source_positions)
             self._memory[name] = buffer.array
         if self._candidates is not None:
-            self._candidates.regroup(
-                moves, [encoded.offer for encoded in joined if encoded.offer is not None]
-            )
+            self._candidates.regroup(moves, [own.offer for own in joined if own.offer is not None])
             self._memory |= self._candidates.arrays
         self._ages.regroup(origin_S, sum(encoded.num_sentences for encoded in joined))
         if joined:
@@ -115,15 +108,13 @@ class OnnxBatch:
             given[WANTS_ATTENTION] = np.array(rows.wants_attention)
         # Less is done by a plain run than by binding all of it anew, and on a CPU nothing else is copied.
         asked = [*self._results, "attention"] if rows.wants_attention else self._results
-        top_score_SC, top_index_SC, forced_score_SK, *rest = self._session.run(
-            asked, given, self._run_options
-        )
+        score_SC, index_SC, forced_score_SK, *rest = self._session.run(asked, given, self._run_options)
         self._state = dict(zip(self._growth_axis, rest, strict=False))
         self._ages.step()
         self._num_grown += 1
         return StepOutput(
-            top_score_SC=top_score_SC,
-            top_index_SC=top_index_SC,
+            top_score_SC=score_SC,
+            top_index_SC=index_SC,
             forced_score_SK=forced_score_SK,
             attention_SKT=rest[-1] if rows.wants_attention else None,
         )
@@ -133,12 +124,9 @@ class OnnxBatch:
         for name, growth_axis in self._growth_axis.items():
             arrays = [encoded.state[name] for encoded in joined]
             if name in self._state:
+                behind, grown = self._padded_behind[name], self._num_grown
                 self._state[name] = join_rows(
-                    self._state[name],
-                    arrays,
-                    growth_axis,
-                    self._num_grown,
-                    padded_behind=self._padded_behind[name],
+                    self._state[name], arrays, growth_axis, grown, padded_behind=behind
                 )
             else:
                 self._state[name] = np.concatenate(arrays)
@@ -159,14 +147,7 @@ class OnnxBatch:
 class HostDecoder(OnnxDecoder):
     """Encodes sentences and opens batches, on the host."""
 
-    def __init__(
-        self,
-        bundle: BundleGraphs,
-        options: DecoderOptions,
-        sessions: Mapping[str, onnxruntime.InferenceSession],
-    ) -> None:
-        super().__init__(bundle, options, sessions)
-        self._run_options: onnxruntime.RunOptions | None = None
+    _run_options: onnxruntime.RunOptions | None = None
 
     def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> Encoded:
         """Implements `Decoder.encode`."""

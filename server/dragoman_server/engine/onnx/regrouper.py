@@ -13,10 +13,9 @@ import onnxruntime
 from dragoman_bundle.manifest import TensorContract
 from onnxruntime import OrtValue
 
-from dragoman_server.engine.decoder import IntArray
+from dragoman_server.engine.decoder import IntArray, padded_rows
 from dragoman_server.engine.onnx.session import run_bound
 from dragoman_server.engine.onnx.tensors import Array
-from dragoman_server.engine.scheduling.padding import padded_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,19 +48,12 @@ class Regrouper:
         self._names = [spec.name for spec in (*contract.memory, *contract.state)]
         self._device = device
         self._pads = pads
-        self._position_axis = {
-            spec.name: spec.shape.index("T") for spec in contract.memory if "T" in spec.shape
-        }
-        self._growth_axis = {
-            spec.name: spec.growth_axis for spec in contract.state if spec.growth_axis is not None
-        }
+        self._position_axis = {own.name: own.shape.index("T") for own in contract.memory if "T" in own.shape}
+        pasts = [(spec, axis) for spec in contract.state if (axis := spec.growth_axis) is not None]
+        self._growth_axis = {spec.name: axis for spec, axis in pasts}
         # Of all pasts alike, as one index of steps takes them all.
         self._padded_behind = any(precision in spec.padded_behind for spec in contract.state)
-        self._past_kind = {
-            spec.name: (np.dtype(spec.dtype[precision]), spec.shape)
-            for spec in contract.state
-            if spec.growth_axis is not None
-        }
+        self._past_kind = {spec.name: (np.dtype(spec.dtype[precision]), spec.shape) for spec, _ in pasts}
         # Stands in where a past is empty: not every kernel takes a tensor without elements.
         self._stand_in = {
             name: OrtValue.ortvalue_from_numpy(np.zeros(self._past_shape(name, 1, 1), dtype), device)

@@ -17,6 +17,8 @@ from onnxruntime import OrtValue
 from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError
 from dragoman_server.engine.onnx.tensors import Array
 
+Sessions = Mapping[str, onnxruntime.InferenceSession]
+"""A bundle's open graphs by name."""
 CPU_PROVIDER = "CPUExecutionProvider"
 CUDA_PROVIDER = "CUDAExecutionProvider"
 PROVIDERS = {"cpu": CPU_PROVIDER, "cuda": CUDA_PROVIDER}

@@ -258,9 +258,7 @@ class EnginePool:
             raise EngineLostError("no engine of the model runs at the moment; another is being started")
         for priority in Priority:
             urgent = priority is Priority.INTERACTIVE
-            loads = [
-                (self._urgent_load[engine] if urgent else 0, self._load[engine], engine) for engine in present
-            ]
+            loads = [(self._urgent_load[one] if urgent else 0, self._load[one], one) for one in present]
             heapq.heapify(loads)
             for number, sentence in enumerate(sentences):
                 if sentence.priority is not priority:

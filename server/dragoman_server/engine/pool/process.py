@@ -230,11 +230,10 @@ class EngineProcess:
             silence.set()
             process.kill()
 
-        heartbeat = Heartbeat(
-            ask=lambda: process.send(pipe.Ping()),
-            on_silence=on_silence,
-            timeout_seconds=self._timeout_seconds,
-        )
+        def ask() -> None:
+            process.send(pipe.Ping())
+
+        heartbeat = Heartbeat(ask=ask, on_silence=on_silence, timeout_seconds=self._timeout_seconds)
         heartbeat.start()
         try:
             while True:
@@ -275,9 +274,8 @@ class EngineProcess:
                 if not self._closed:
                     self._running = process
                     if self._held:
-                        process.send(
-                            pipe.Submit(list(self._held), [held.sentence for held in self._held.values()])
-                        )
+                        sentences = [held.sentence for held in self._held.values()]
+                        process.send(pipe.Submit(list(self._held), sentences))
             if self._closed:
                 process.end()
                 break
@@ -303,9 +301,8 @@ class EngineProcess:
         logger.error("an engine's process ended", extra=extra)
         self._tell(events.EngineLost())
         self._on_change()
-        self._fail(
-            lost, EngineLostError(f"the engine ended {MAX_LOSSES + 1} times while it had the sentence")
-        )
+        error = EngineLostError(f"the engine ended {MAX_LOSSES + 1} times while it had the sentence")
+        self._fail(lost, error)
 
     def _leave_all_but_held(self) -> None:
         waiting = Counter(held.sentence.priority for held in self._held.values())
@@ -343,10 +340,7 @@ class EngineProcess:
             except InvalidStateError:
                 return
         elif isinstance(message, events.QueueLeft):
-            left = {
-                priority: self._num_left_before[priority] + message.num_left[priority]
-                for priority in Priority
-            }
+            left = {key: self._num_left_before[key] + message.num_left[key] for key in Priority}
             self.num_left = left
             self._tell(events.QueueLeft(left))
             self._on_change()

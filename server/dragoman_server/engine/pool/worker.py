@@ -137,9 +137,7 @@ class _Engines:
             case QueueLeft(num_left):
                 with self._lock:
                     self._num_left[number] = num_left
-                    total = {
-                        priority: sum(left[priority] for left in self._num_left) for priority in Priority
-                    }
+                    total = {key: sum(left[key] for left in self._num_left) for key in Priority}
                     self._outbox.put_nowait(QueueLeft(total))
             case SentenceEnded(Outcome.CLOSED):
                 # The process that started this one has what is left fail, or gives it to another.

@@ -84,9 +84,8 @@ class Patience:
             is_crowd = number < lane.waiting.number(priority)
             waited += number * weight * (CROWD_WEIGHT if is_crowd else 1.0)
         num_bulk = lane.num_bulk
-        held_up = (lane.num_running - num_bulk) * WEIGHTS[Priority.INTERACTIVE] + num_bulk * WEIGHTS[
-            Priority.BULK
-        ]
+        interactive, bulk = WEIGHTS[Priority.INTERACTIVE], WEIGHTS[Priority.BULK]
+        held_up = (lane.num_running - num_bulk) * interactive + num_bulk * bulk
         if waited >= self._encoding_turns * held_up:
             return True
         self._waited[lane] = waited

@@ -9,9 +9,8 @@ from operator import attrgetter
 
 import numpy as np
 
-from dragoman_server.engine.decoder import IntArray
+from dragoman_server.engine.decoder import IntArray, padded_positions, worth_trimming
 from dragoman_server.engine.request import Priority
-from dragoman_server.engine.scheduling.padding import padded_positions, worth_trimming
 from dragoman_server.engine.scheduling.waiting import Waiting
 from dragoman_server.engine.ticket import Ticket
 
@@ -151,10 +150,7 @@ class Lane:
         size = len(filled)
         end = min(size, len(self._places))
         others = iter([place for place in filled if place >= end])
-        origin = [
-            place if place < end and self._places[place] is not None else next(others)
-            for place in range(size)
-        ]
+        origin = [n if n < end and self._places[n] is not None else next(others) for n in range(size)]
         tickets = list(filter(None, map(pool.__getitem__, origin)))
         self._places = list(tickets)
         self._source_positions = self.positions_for(max((ticket.length for ticket in tickets), default=0))

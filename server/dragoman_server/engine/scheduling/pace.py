@@ -132,9 +132,8 @@ class Pace:
         not given up.
         """
         steps = min(self._output_ratio.value * len(sentence.source), sentence.options.max_output_tokens)
-        return OPTIMISM * (
-            self._encode_seconds.value + steps * sum(map(self._turn_cost.seconds, rows_of_turns))
-        )
+        turns = sum(map(self._turn_cost.seconds, rows_of_turns))
+        return OPTIMISM * (self._encode_seconds.value + steps * turns)
 
 
 WINDOW_SECONDS = 0.5

@@ -196,9 +196,8 @@ class Beams:
         self._token_SK, self._score_SK = new.token_SK, new.score_SK
         self._parent_SK = new.row_SK + self._first_row_S1
         self._ages.step()
-        self._history.append(
-            new.token_SK, new.row_SK, output.attention_SKT if self._wants_attention else None
-        )
+        attention_SKT = output.attention_SKT if self._wants_attention else None
+        self._history.append(new.token_SK, new.row_SK, attention_SKT)
         done = self._record_endings(new, output.top_score_SC)
         if self._ages.now >= self._first_leaves_at:
             done.update(np.flatnonzero(self._leave_at_S <= self._ages.now).tolist())
@@ -211,9 +210,7 @@ class Beams:
         endings = self._endings[place]
         if num_open := self._beam_size - len(endings):
             live = [
-                Ending(
-                    log_probability=score, num_tokens=num_tokens, row=row, finish_reason=FinishReason.LENGTH
-                )
+                Ending(score, num_tokens, row, FinishReason.LENGTH)
                 for row, score in enumerate(self._score_SK[place, :num_open].tolist())
                 if score > -np.inf
             ]
@@ -236,23 +233,13 @@ class Beams:
         """Returns the sentences that have K endings now."""
         done = set()
         places_S, ranks_S = new.ended_SK.nonzero()
-        for s, num_tokens, log_probability, row in zip(
-            places_S.tolist(),
-            self._ages.of(places_S),
-            top_score_SC[places_S, ranks_S].tolist(),
-            new.ended_row_SK[places_S, ranks_S].tolist(),
-            strict=True,
-        ):
+        scores, rows = (array[places_S, ranks_S].tolist() for array in (top_score_SC, new.ended_row_SK))
+        ended = zip(places_S.tolist(), self._ages.of(places_S), scores, rows, strict=True)
+        for s, num_tokens, log_probability, row in ended:
             endings = self._endings[s]
             if len(endings) < self._beam_size and log_probability > -np.inf:
-                endings.append(
-                    Ending(
-                        log_probability=log_probability,
-                        num_tokens=num_tokens - len(self._sentences[s].target_start),
-                        row=row,
-                        finish_reason=FinishReason.STOP,
-                    )
-                )
+                own = num_tokens - len(self._sentences[s].target_start)
+                endings.append(Ending(log_probability, own, row, FinishReason.STOP))
                 if len(endings) == self._beam_size:
                     done.add(s)
         return done

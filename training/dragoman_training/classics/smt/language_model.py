@@ -222,14 +222,8 @@ def estimate(
         at_T = length_T == length
         probability_T[at_T] = own_share_T[at_T] + backoff_T[parent_T[at_T]] * probability_T[suffix_T[at_T]]
     number_T = np.cumsum(kept_T) - 1
-    return LanguageModel.of(
-        order,
-        num_words,
-        trie.select(kept_T),
-        np.log(probability_T[kept_T]),
-        np.log(np.maximum(backoff_T[kept_T], 1e-99)),
-        number_T[suffix_T[kept_T]],
-    )
+    logs = np.log(probability_T[kept_T]), np.log(np.maximum(backoff_T[kept_T], 1e-99))
+    return LanguageModel.of(order, num_words, trie.select(kept_T), *logs, number_T[suffix_T[kept_T]])
 
 
 def discounts(counts: Numbers) -> tuple[float, float, float]:

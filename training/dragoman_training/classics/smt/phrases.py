@@ -90,12 +90,8 @@ def _extract(
                         and (end == high or highest_source[end] < 0)
                     ):
                         if found < len(spans):
-                            spans[found] = (
-                                source_offset + first,
-                                source_offset + last + 1,
-                                target_offset + start,
-                                target_offset + end + 1,
-                            )
+                            spans[found, :2] = source_offset + first, source_offset + last + 1
+                            spans[found, 2:] = target_offset + start, target_offset + end + 1
                         found += 1
                         end += 1
                     start -= 1
@@ -214,15 +210,9 @@ def learn_phrases(
     forward_P, backward_P = (np.full(len(key_P), -np.inf) for _ in range(2))
     np.maximum.at(forward_P, number_X, forward_X)
     np.maximum.at(backward_P, number_X, backward_X)
-    scores_P4 = np.stack(
-        [
-            np.log(count_P / np.bincount(source_P, count_P)[source_P]),
-            forward_P,
-            np.log(count_P / np.bincount(target_P, count_P)[target_P]),
-            backward_P,
-        ],
-        axis=1,
-    )
+    phrase_P = np.log(count_P / np.bincount(source_P, count_P)[source_P])
+    phrase_backward_P = np.log(count_P / np.bincount(target_P, count_P)[target_P])
+    scores_P4 = np.stack([phrase_P, forward_P, phrase_backward_P, backward_P], axis=1)
     # By source phrase, the most frequent first.
     order = np.lexsort((-scores_P4[:, 2], -count_P, source_P))
     sorted_P = source_P[order]

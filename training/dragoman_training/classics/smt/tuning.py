@@ -131,13 +131,7 @@ class Candidates:
     def choose(self, weights_F: Numbers) -> NDArray[np.int64]:
         """The translation with the best score, counted from 0 in each sentence's own list. [S]"""
         score_N = self.features_NF @ weights_F
-        return np.array(
-            [
-                np.argmax(score_N[first:end])
-                for first, end in zip(self.first_S, self.first_S[1:], strict=False)
-            ],
-            np.int64,
-        )
+        return np.array([np.argmax(own) for own in np.split(score_N, self.first_S[1:-1])], np.int64)
 
     def bleu(self, weights_F: Numbers) -> float:
         """BLEU of the translations chosen, in percent."""
@@ -168,12 +162,8 @@ def _climb(candidates: Candidates, weights_F: Numbers, random: np.random.Generat
         weights_F = weights_F / max(float(np.abs(weights_F).sum()), 1e-12)
         directions = [*np.eye(len(weights_F)), *random.normal(size=weights_F.shape * 2)]
         offset_N = candidates.features_NF @ weights_F
-        steps = [
-            search_line(
-                offset_N, candidates.features_NF @ direction_F, candidates.counts_N10, candidates.first_S
-            )
-            for direction_F in directions
-        ]
+        rest = candidates.counts_N10, candidates.first_S
+        steps = [search_line(offset_N, candidates.features_NF @ along_F, *rest) for along_F in directions]
         number = int(np.argmax([found for _, found in steps]))
         gamma, found = steps[number]
         if found < score + MIN_GAIN:
