@@ -337,7 +337,7 @@ class Engine:
 
     def _fail_batch(self, tickets: Sequence[Ticket], cause: Exception) -> None:
         for ticket in tickets:
-            if ticket.is_answered:
+            if ticket.future.done() and not ticket.future.cancelled():
                 continue
             error = DecoderError(f"the decoder failed: {type(cause).__name__}: {cause}")
             error.__cause__ = cause

@@ -97,16 +97,6 @@ class Aligner:
     forward: DirectedModel
     backward: DirectedModel
 
-    @property
-    def source(self) -> Vocabulary:
-        """The words of the source language."""
-        return self.forward.source
-
-    @property
-    def target(self) -> Vocabulary:
-        """The words of the target language."""
-        return self.forward.target
-
     def align(self, pairs: Sequence[WordPair], method: Method, search: Search = "posterior") -> list[Matrix]:
         """The links of each sentence pair, [source, target]; its words are those of `rule.normalize`."""
         bitext, source, target = number_pairs(pairs)
@@ -141,7 +131,7 @@ class Aligner:
         known = np.zeros((2, 2), np.int64)
         for pair in pairs:
             for side, words in enumerate(pair):
-                for number, vocabulary in enumerate((self.source, self.target)):
+                for number, vocabulary in enumerate((self.forward.source, self.forward.target)):
                     known[side, number] += sum(vocabulary.number(word) < vocabulary.unknown for word in words)
         return bool(known[0, 0] < known[0, 1] and known[1, 1] < known[1, 0])
 
@@ -163,7 +153,7 @@ class Aligner:
                 "kinds": {name: directed.model.KIND for name, directed in directions.items()},
                 "tokenize": self.rule.tokenize,
                 "lowercase": self.rule.lowercase,
-                **saved_folder.write_sides(partial, self.source.words, self.target.words),
+                **saved_folder.write_sides(partial, self.forward.source.words, self.forward.target.words),
             }
             saved_folder.write_manifest(partial / _MANIFEST, manifest)
 

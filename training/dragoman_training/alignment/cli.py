@@ -98,7 +98,6 @@ def train(
 
     Perplexity of each iteration is reported for both directions. Nothing is written before the end.
     """
-
     options = TrainingOptions(
         model=model,
         iterations=whole_numbers(iterations, "--iterations") if iterations is not None else (),
@@ -176,7 +175,6 @@ def score(
     links_path: Path, gold_path: Path, source: Path | None, target: Path | None, tokenize: bool
 ) -> None:
     """Precision, recall and alignment error rate against gold links: `3-4` sure, `3p4` possible."""
-
     if (source is None) != (target is None):
         raise click.UsageError("--source and --target belong together")
     found, gold = links.read_links(links_path), links.read_gold(gold_path)

@@ -93,8 +93,8 @@ def learn_table(
     aligner = _train_on_tokens(pairs, "ibm1", (NUM_ITERATIONS,), report)
     lexicon = aligner.forward.lexicon
     # NULL's row is behind the last word's.
-    source_V = np.array([*map(int, aligner.source.words), source_vocabulary], np.int32)
-    target_V = np.array([int(word) for word in aligner.target.words], np.int32)
+    source_V = np.array([*map(int, aligner.forward.source.words), source_vocabulary], np.int32)
+    target_V = np.array([int(word) for word in aligner.forward.target.words], np.int32)
     return TranslationTable.from_pairs(
         np.repeat(source_V, np.diff(lexicon.first_V)),
         target_V[lexicon.target_P],

@@ -125,7 +125,6 @@ def open_vectors(path: Path) -> Space:
             vector_VD = np.array([row[1:] for row in rows], dtype=np.float32).reshape(count, width)
         except (ValueError, StopIteration) as error:
             raise ValueError(f"{path} holds no vectors in word2vec's text format: {error}") from error
-
     words = [row[0] for row in rows]
 
     def row_of(word: str) -> int:

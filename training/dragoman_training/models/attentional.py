@@ -85,7 +85,6 @@ class AttentionalLSTM(Seq2Seq):
         super().__init__()
         width, units, memory_size = config.embedding_size, config.decoder_units, 2 * config.encoder_units
         self._sizes, layers = config, config.decoder_layers
-
         self._counts_steps = counts_steps
         self._embedding_scale = config.embedding_scale
         self.source_embedding, self.target_embedding = embeddings(

@@ -88,6 +88,10 @@ class Trainer:
         )
         self._tokenizers = tokenizers
         self._folder = folder
+        self.last_path = folder / "last.safetensors"
+        """Where the state to resume from is kept."""
+        self.best_path = folder / "best.safetensors"
+        """Where the best model so far is kept."""
         self._processes = processes
         self._device = processes.device
         self._reporter = reporter
@@ -157,16 +161,6 @@ class Trainer:
             for ours in (self._model, self._average.model):
                 for parameter, theirs in zip(ours.parameters(), start.model.parameters(), strict=True):
                     parameter.copy_(theirs)
-
-    @property
-    def last_path(self) -> Path:
-        """Where the state to resume from is kept."""
-        return self._folder / "last.safetensors"
-
-    @property
-    def best_path(self) -> Path:
-        """Where the best model so far is kept."""
-        return self._folder / "best.safetensors"
 
     def run(self) -> str:
         """Trains until the recipe says stop, and returns why it did.

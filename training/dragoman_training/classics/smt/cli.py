@@ -124,7 +124,6 @@ def train(
     smoothing, and weights are tuned for BLEU by minimum error rate training (Och 2003). Without
     --valid-source they stay as they begin. Nothing is written before the end.
     """
-
     if (valid_source is None) != (valid_target is None):
         raise click.UsageError("--valid-source and --valid-target belong together")
     options = SystemOptions(
@@ -182,7 +181,6 @@ def evaluate(
     folder: Path, source: Path, reference: Path, output: Path | None, weights: str | None, threads: int
 ) -> None:
     """Measure a system on a test set: BLEU with its 95% interval, lower-cased, and chrF."""
-
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 

@@ -189,9 +189,7 @@ class PhraseTable:
         )
 
 
-def learn_phrases(
-    bitext: Bitext, links: Sequence[Matrix], *, max_words: int, max_options: int
-) -> PhraseTable:
+def learn_phrases(bitext: Bitext, links: Sequence[Matrix], max_words: int, max_options: int) -> PhraseTable:
     """Phrase pairs with relative frequencies, of each source phrase the `max_options` most frequent.
 
     Where a pair was seen with several links, its best lexical weights count.

@@ -231,7 +231,6 @@ def train_system(
 def _link(pairs: Sequence[WordPair], options: SystemOptions, tell: Say) -> list[Matrix]:
     """The links of the words, without regard to case."""
     lowered = [([word.lower() for word in one], [word.lower() for word in other]) for one, other in pairs]
-
     aligner = train_aligner(
         lowered, TrainingOptions(model=options.aligner), WordRule(), lambda iteration: tell(str(iteration))
     )
