@@ -49,10 +49,8 @@ class Checkpoint:
 
     def has_vocabulary_of(self, other: "Checkpoint") -> bool:
         """Whether both sides have the very tokenizers of the other's."""
-        return (self.source_tokenizer.model, self.target_tokenizer.model) == (
-            other.source_tokenizer.model,
-            other.target_tokenizer.model,
-        )
+        sides = "source_tokenizer", "target_tokenizer"
+        return all(getattr(self, side).model == getattr(other, side).model for side in sides)
 
 
 def write_checkpoint(

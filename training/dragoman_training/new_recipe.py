@@ -164,10 +164,8 @@ def _describe(corpus: "Corpus", recipe: "Recipe") -> None:
     from dragoman_training.data.pair_filter import DUPLICATES, ONE_SIDED, reasons_to_leave_out, show_left_out
 
     click.echo(f"{len(corpus):,} pairs, {recipe.data.direction}.")
-    for language, side in (
-        (recipe.data.source_language, corpus.sources),
-        (recipe.data.target_language, corpus.targets),
-    ):
+    languages = recipe.data.source_language, recipe.data.target_language
+    for language, side in zip(languages, (corpus.sources, corpus.targets), strict=True):
         words = sorted(len(line.split()) for line in side)
         click.echo(
             f"{language}: {sum(words):,} words; half of the lines have {words[len(words) // 2]} or fewer, "

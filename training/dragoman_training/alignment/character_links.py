@@ -39,9 +39,8 @@ class CharacterAligner:
         rule = self._aligner.rule
         words = [(rule.normalize(one), rule.normalize(other)) for one, other in pairs]
         found = []
-        for (one, other), (belief_IJ, link_IJ) in zip(
-            pairs, self._aligner.believed(words, "grow-diag-final-and"), strict=True
-        ):
+        believed = self._aligner.believed(words, "grow-diag-final-and")
+        for (one, other), (belief_IJ, link_IJ) in zip(pairs, believed, strict=True):
             spans, other_spans = rule.spans(one), rule.spans(other)
             links = [
                 CharacterLink(source=spans[i], target=other_spans[j], weight=float(belief_IJ[i, j]))

@@ -9,7 +9,13 @@ import click
 from dragoman_training.alignment import links
 from dragoman_training.alignment.aligner import Search, load_aligner
 from dragoman_training.alignment.bitext import WordRule
-from dragoman_training.alignment.training import CHAIN, Iteration, TrainingOptions, train_aligner
+from dragoman_training.alignment.training import (
+    CHAIN,
+    Iteration,
+    TrainingOptions,
+    train_aligner,
+    usable_pairs,
+)
 from dragoman_training.data.files import read_pairs, unequal
 from dragoman_training.saved_folder import check_free
 
@@ -115,7 +121,7 @@ def train(
         click.echo(f"{iteration}; {iteration.seconds:.0f} s", err=True)
 
     aligner = train_aligner(pairs, options, rule, report)
-    if unused := sum(not 0 < min(map(len, pair)) <= max(map(len, pair)) <= max_words for pair in pairs):
+    if unused := len(pairs) - len(usable_pairs(pairs, max_words)):
         click.echo(
             f"{unused} of {len(pairs)} pairs were not learnt from: empty, or longer than --max-words.",
             err=True,

@@ -10,6 +10,7 @@ Shapes: S sentences, K = 1, H heads, T source positions, U target tokens.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import torch
@@ -99,11 +100,8 @@ def agreements(
     links: Sequence[TokenAlignment],
 ) -> list[ChosenHead]:
     """The agreement of the last layer's mean, then of every head, both ways; only pairs have their eos."""
-    heads = [
-        AlignmentHead(layer=layer, head=head)
-        for layer in range(model.config.decoder_layers)
-        for head in range(model.config.heads)
-    ]
+    numbers = product(range(model.config.decoder_layers), range(model.config.heads))
+    heads = [AlignmentHead(layer=layer, head=head) for layer, head in numbers]
     choices: list[tuple[AlignmentHead | None, bool]] = [(None, False)]
     choices += [(head, of_input) for head in heads for of_input in (False, True)]
     hits = dict.fromkeys(choices, 0)
@@ -115,10 +113,7 @@ def agreements(
                 from_U = weights_UT[int(of_input) :, :-1].argmax(axis=1)
                 hits[head, of_input] += sum(int(from_U[place]) == source for place, source in own.items())
     num_links = max(1, sum(map(len, links)))
-    return [
-        ChosenHead(head=head, of_input=of_input, share=hits[head, of_input] / num_links)
-        for head, of_input in choices
-    ]
+    return [ChosenHead(head=one[0], of_input=one[1], share=hits[one] / num_links) for one in choices]
 
 
 def look_through(
@@ -141,7 +136,5 @@ def look_through(
             handle.remove()
     # Steps of layers to layers of steps: U times [S, H, 1, T] -> [S, L, H, U, T]
     looks_SLHUT = torch.stack([torch.cat(own, dim=2) for own in steps], dim=1).numpy()
-    return [
-        look_LHUT[:, :, : len(target), : len(source)]
-        for look_LHUT, source, target in zip(looks_SLHUT, sources, targets, strict=True)
-    ]
+    sizes = zip(looks_SLHUT, map(len, sources), map(len, targets), strict=True)
+    return [look_LHUT[:, :, :num_targets, :num_sources] for look_LHUT, num_sources, num_targets in sizes]

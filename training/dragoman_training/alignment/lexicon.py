@@ -29,11 +29,9 @@ class Lexicon:
         """The lexicon of a bitext's pairs, without those that are less likely."""
         kept_P = lexicon_P >= min_probability
         before = np.concatenate([[0], np.cumsum(kept_P)])
-        return cls(
-            first_V=before[links.first_V],
-            target_P=links.target_P[kept_P],
-            probability_P=lexicon_P[kept_P].astype(np.float32),
-        )
+        probability_P = lexicon_P[kept_P].astype(np.float32)
+        first_V, target_P = before[links.first_V], links.target_P[kept_P]
+        return cls(first_V=first_V, target_P=target_P, probability_P=probability_P)
 
     def look_up(self, source_P: Ids, target_P: Ids) -> tuple[Numbers, NDArray[np.bool_]]:
         """The probabilities of pairs, and which there are. Words without a row are behind NULL."""

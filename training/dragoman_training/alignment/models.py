@@ -182,9 +182,8 @@ class PositionModel(Model):
     def step(self, direction: Direction, lexicon_P: Numbers) -> Step:
         """Exact: expected counts (eq. 25 to 29) and log-likelihood (eq. 21) of all alignments."""
         shapes = direction.shapes
-        pair_P, count_Q, posterior_L, log_likelihood = expect(
-            direction.links, lexicon_P, self.positions(shapes), shapes.first_H[shapes.shape_S]
-        )
+        position_Q, first_S = self.positions(shapes), shapes.first_H[shapes.shape_S]
+        pair_P, count_Q, posterior_L, log_likelihood = expect(direction.links, lexicon_P, position_Q, first_S)
         return Step(pair_P, posterior_L, log_likelihood, self.estimated(shapes, count_Q))
 
     def posteriors(self, direction: Direction, lexicon_P: Numbers) -> Posteriors:

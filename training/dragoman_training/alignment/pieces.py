@@ -5,7 +5,7 @@ their tokens.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from dragoman_bundle.tokenizers.tokenizer import TokenizedText, Tokenizer
@@ -39,11 +39,8 @@ class TranslationTable:
         """Sorts pairs, in any order, into rows; the source piece `source_vocabulary` is NULL."""
         order = np.lexsort((target_P, -probability_P, source_P))
         sizes = np.bincount(source_P, minlength=source_vocabulary + 1)
-        return cls(
-            first_V=np.concatenate([[0], np.cumsum(sizes)]),
-            target_P=target_P[order],
-            probability_P=probability_P[order],
-        )
+        first_V = np.concatenate([[0], np.cumsum(sizes)])
+        return cls(first_V=first_V, target_P=target_P[order], probability_P=probability_P[order])
 
     @property
     def null(self) -> int:
@@ -61,11 +58,8 @@ class TranslationTable:
         rank_P = np.arange(len(self.target_P)) - np.repeat(self.first_V[:-1], sizes)
         kept_P = (rank_P < max_targets) & (self.probability_P >= min_probability)
         num_kept_before = np.concatenate([[0], np.cumsum(kept_P)])
-        return TranslationTable(
-            first_V=num_kept_before[self.first_V],
-            target_P=self.target_P[kept_P],
-            probability_P=self.probability_P[kept_P],
-        )
+        first_V, target_P = num_kept_before[self.first_V], self.target_P[kept_P]
+        return replace(self, first_V=first_V, target_P=target_P, probability_P=self.probability_P[kept_P])
 
 
 NUM_ITERATIONS = 6

@@ -105,9 +105,8 @@ def kinds(prepared: Prepared, optional: set[str], *, into_english: bool) -> dict
         pairs = prepared.kept["tatoeba"].pairs
         found["variants"] = variants.vary(pairs, language, prepared.names, into_english=into_english)
     if not into_english:
-        interface = [
-            prepared.kept[one.name].pairs for one in sources() if one.is_interface and one.name in found
-        ]
+        names = [one.name for one in sources() if one.is_interface and one.name in found]
+        interface = [prepared.kept[name].pairs for name in names]
         found["titles"] = titles(chain.from_iterable(interface))
     if language == "de":
         known = contexts.vocabulary(prepared.entries, prepared.counts, into_english=into_english)
@@ -170,10 +169,8 @@ def tagged(kind: str, text: str, translation: str, target: str) -> str:
 def write_held_out(prepared: Prepared, folder: Path, source: str, target: str, *, into_english: bool) -> int:
     """Writes the strings to measure with and the pairs to validate on; returns how many strings there are."""
     strings = references(prepared.strings, into_english=into_english)
-    _write_lines(
-        folder / "ui-heldout.tsv",
-        ("\t".join((text, *dict.fromkeys(strings[text]))) for text in sorted(strings)),
-    )
+    lines = ("\t".join((text, *dict.fromkeys(strings[text]))) for text in sorted(strings))
+    _write_lines(folder / "ui-heldout.tsv", lines)
     everyday: dict[str, Pair] = {}
     for name in (f"tatoeba-{prepared.language}-en", f"tatoeba-en-{prepared.language}"):
         paths = [prepared.folder / name / f"val.{side}" for side in (source, target)]

@@ -131,10 +131,8 @@ class Pairs:
 
     def unknown_shares(self) -> tuple[float, float]:
         """The share of source and of target tokens that the vocabulary does not know."""
-        source, target = (
-            num_unknown / max(len(side.ids_N), 1)
-            for num_unknown, side in zip(self.corpus.num_unknown, self.corpus.sides, strict=True)
-        )
+        both = zip(self.corpus.num_unknown, self.corpus.sides, strict=True)
+        source, target = (num_unknown / max(len(side.ids_N), 1) for num_unknown, side in both)
         return source, target
 
     def __len__(self) -> int:

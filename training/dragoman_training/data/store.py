@@ -112,10 +112,8 @@ def open_corpus(folder: Path, weights: list[float]) -> TokenizedCorpus:
         summary = json.loads((folder / "summary.json").read_text())
         num_pairs = int(summary["num_pairs"])
         types = [np.dtype(name) for name in summary["types"]]
-        shares = [
-            Share(num_pairs=count, weight=weight)
-            for count, weight in zip(summary["part_counts"], weights, strict=True)
-        ]
+        counts = zip(summary["part_counts"], weights, strict=True)
+        shares = [Share(num_pairs=count, weight=weight) for count, weight in counts]
         num_bytes = summary["num_bytes"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CorpusCacheError(f"{folder} is damaged ({error}): delete it, and it is made anew") from error
@@ -170,10 +168,9 @@ def open_links(folder: Path, dtype: np.dtype[Any], num_pairs: int) -> TokenIds:
 def _index(folder: Path, name: str, num_pairs: int) -> tuple[NDArray[Any], NDArray[Any]]:
     lengths = folder / f"{name}.lengths"
     is_short = lengths.is_file() and lengths.stat().st_size == 2 * num_pairs
-    return (
-        map_array(folder / f"{name}.begins", BEGIN, num_pairs),
-        map_array(lengths, np.dtype(np.uint16) if is_short else LENGTH, num_pairs),
-    )
+    length_type = np.dtype(np.uint16) if is_short else LENGTH
+    begin_S = map_array(folder / f"{name}.begins", BEGIN, num_pairs)
+    return begin_S, map_array(lengths, length_type, num_pairs)
 
 
 class ArrayFile:

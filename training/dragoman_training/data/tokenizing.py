@@ -106,10 +106,8 @@ def tokenize_pairs(
     reasons = reasons_to_leave_out(pairs.sources, pairs.targets, pair_filter)
     indices = [index for index, reason in enumerate(reasons) if reason is None]
     texts = [[side[index] for index in indices] for side in (pairs.sources, pairs.targets)]
-    ids = [
-        tokenizer.encode_ids(side, num_threads=num_threads)
-        for tokenizer, side in zip(tokenizers, texts, strict=True)
-    ]
+    both = zip(tokenizers, texts, strict=True)
+    ids = [tokenizer.encode_ids(side, num_threads=num_threads) for tokenizer, side in both]
     limit = np.inf if max_tokens is None else max_tokens
     for index, source, target, text in zip(indices, *ids, texts[0], strict=True):
         if not target or (not source and text):

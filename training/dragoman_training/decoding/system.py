@@ -21,11 +21,8 @@ class CheckpointSystem:
     def __init__(self, translator: Translator, description: str, length_penalty: float) -> None:
         self._translator = translator
         self.description = description
-        self.details: Mapping[str, str | float | None] = {
-            "precision": "fp32",
-            "shortlist": False,
-            "length_penalty": length_penalty,
-        }
+        self.details: Mapping[str, str | float | None]
+        self.details = {"precision": "fp32", "shortlist": False, "length_penalty": length_penalty}
 
     def translate(self, lines: list[str]) -> list[str]:
         """One translation a line; an empty line has an empty one."""
@@ -66,9 +63,8 @@ def open_checkpoint_system(
     decoding = dataclasses.replace(decoding_of(members), beam_size=beam_size)
     if length_penalty is not None:
         decoding = dataclasses.replace(decoding, length_penalty=length_penalty)
-    translator = Translator(
-        as_one(members).to(chosen), first.source_tokenizer, first.target_tokenizer, decoding
-    )
+    model = as_one(members).to(chosen)
+    translator = Translator(model, first.source_tokenizer, first.target_tokenizer, decoding)
     description = f"{location} with PyTorch in fp32 on {chosen}"
     yield CheckpointSystem(translator, description, decoding.length_penalty)
 

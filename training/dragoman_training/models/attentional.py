@@ -87,9 +87,8 @@ class AttentionalLSTM(Seq2Seq):
         self._sizes, layers = config, config.decoder_layers
         self._counts_steps = counts_steps
         self._embedding_scale = config.embedding_scale
-        self.source_embedding, self.target_embedding = embeddings(
-            vocabulary, width, config.embedding_std / config.embedding_scale
-        )
+        std = config.embedding_std / config.embedding_scale
+        self.source_embedding, self.target_embedding = embeddings(vocabulary, width, std)
         self.encoder = BidirectionalEncoder(
             "lstm", width, config.encoder_units, config.encoder_layers, dropout=config.dropout
         )

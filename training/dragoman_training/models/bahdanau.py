@@ -68,9 +68,8 @@ class Bahdanau(Seq2Seq):
         gates = (4 if config.cell == "lstm" else 3) * units
         self.config = config
         self.embedding_scale = math.sqrt(width)
-        self.source_embedding, self.target_embedding = embeddings(
-            vocabulary, width, config.embedding_std / self.embedding_scale
-        )
+        std = config.embedding_std / self.embedding_scale
+        self.source_embedding, self.target_embedding = embeddings(vocabulary, width, std)
         self.encoder = BidirectionalEncoder(
             config.cell, width, config.encoder_units, config.encoder_layers, dropout=config.dropout
         )
@@ -89,11 +88,8 @@ class Bahdanau(Seq2Seq):
     def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
         token_STE = self.source_embedding(source_ST) * self.embedding_scale
         values_STM, _, back_SH = self.encoder(token_STE, source_length_S)
-        memory = {
-            "keys": self.attention.keys(values_STM),
-            "values": values_STM,
-            "mask": source_mask(source_ST, source_length_S),
-        }
+        memory = {"keys": self.attention.keys(values_STM), "values": values_STM}
+        memory["mask"] = source_mask(source_ST, source_length_S)
         state = {"hidden": self.bridge(back_SH).tanh()}
         if self.config.cell == "lstm":
             state["cell"] = torch.zeros_like(state["hidden"])

@@ -35,9 +35,8 @@ class Ensemble(Seq2Seq):
         biases = [member.output.bias.detach() for member in members]
         # Tables of one size side by side, so that none is lost when a row of all is rounded by one step.
         sizes = [weight.square().mean().sqrt() for weight in weights]
-        table = nn.Embedding.from_pretrained(
-            torch.cat([weight / size for weight, size in zip(weights, sizes, strict=True)], dim=1)
-        )
+        side_by_side = torch.cat([own / size for own, size in zip(weights, sizes, strict=True)], dim=1)
+        table = nn.Embedding.from_pretrained(side_by_side)
         self.output = OutputLayer(table, vocabulary.never_produced)
         self.output.bias.detach().copy_(torch.stack(biases).mean(dim=0))
         scale_D = torch.cat([size.expand(own.shape[1]) for own, size in zip(weights, sizes, strict=True)])
@@ -96,8 +95,5 @@ def _named(number: int, tensors: Tensors) -> Tensors:
 def _own(number: int, tensors: Tensors) -> Tensors:
     """A member's own of the tensors of all, and the mask, which is everybody's."""
     prefix = f"member{number}."
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in tensors.items()
-        if name.startswith(prefix) or name == "mask"
-    }
+    own = {name: tensor for name, tensor in tensors.items() if name.startswith(prefix) or name == "mask"}
+    return {name.removeprefix(prefix): tensor for name, tensor in own.items()}

@@ -65,9 +65,8 @@ class Plain(Seq2Seq):
         width = config.embedding_size
         self.config = config
         self._embedding_scale = config.embedding_scale
-        self.source_embedding, self.target_embedding = embeddings(
-            vocabulary, width, config.embedding_std / config.embedding_scale
-        )
+        std = config.embedding_std / config.embedding_scale
+        self.source_embedding, self.target_embedding = embeddings(vocabulary, width, std)
         sizes = config.cell, width, config.units, config.layers
         self.encoder = ForwardEncoder(*sizes, dropout=config.dropout)
         self.decoder = StackedRecurrent(*sizes, dropout=config.dropout)

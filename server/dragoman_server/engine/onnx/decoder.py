@@ -55,11 +55,8 @@ class OnnxDecoder(Decoder[Any]):
             assert manifest.shortlist is not None
             self._chooser = CandidateChooser(bundle.shortlist, self._gather)
             # Not every precision has all of the tensors.
-            self._candidate_axes = {
-                spec.name: spec.shape.index("C")
-                for spec in manifest.shortlist.memory
-                if options.precision in spec.dtype
-            }
+            specs = [spec for spec in manifest.shortlist.memory if options.precision in spec.dtype]
+            self._candidate_axes = {spec.name: spec.shape.index("C") for spec in specs}
         self._pad = manifest.source_ids.pad
         self._memory = [spec.name for spec in self.contract.memory]
         self._state = [spec.name for spec in self.contract.state]

@@ -58,10 +58,8 @@ class OnnxBatch:
         self._session = session
         self._run_options = run_options
         self._candidates = candidates
-        self._buffers = {
-            spec.name: Memory(spec.shape.index("T") if "T" in spec.shape else None)
-            for spec in contract.memory
-        }
+        axes = {spec.name: spec.shape.index("T") for spec in contract.memory if "T" in spec.shape}
+        self._buffers = {spec.name: Memory(axes.get(spec.name)) for spec in contract.memory}
         self._growth_axis = {spec.name: spec.growth_axis for spec in contract.state}
         self._padded_behind = {spec.name: precision in spec.padded_behind for spec in contract.state}
         self._grows = any(axis is not None for axis in self._growth_axis.values())

@@ -74,9 +74,8 @@ class Regrouper:
         """
         # From here on places and rows count the padding of `running` too.
         num_places, num_rows = _length(running.memory), _length(running.state)
-        place = np.concatenate(
-            [np.arange(running.num_sentences), num_places + np.arange(joined.num_sentences)]
-        )
+        joined_place = num_places + np.arange(joined.num_sentences)
+        place = np.concatenate([np.arange(running.num_sentences), joined_place])
         row = np.concatenate([np.arange(running.num_rows), num_rows + np.arange(joined.num_rows)])
         place_S = _fill_up(place[origin_S], self.pad(len(origin_S)))
         row_R = _fill_up(row, self.pad(len(row)))

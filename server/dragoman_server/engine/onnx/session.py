@@ -127,9 +127,8 @@ def _make_common_arena() -> None:
     global _has_common_arena
     with _common_arena_lock:
         if not _has_common_arena:
-            memory = onnxruntime.OrtMemoryInfo(
-                "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
-            )
+            kind, use = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, onnxruntime.OrtMemType.DEFAULT
+            memory = onnxruntime.OrtMemoryInfo("Cpu", kind, 0, use)
             arena = onnxruntime.OrtArenaCfg(0, _AS_REQUESTED, -1, -1)
             onnxruntime.create_and_register_allocator(memory, arena)
             _has_common_arena = True

@@ -41,11 +41,8 @@ def choose(
     next_in_turn = window.tickets[:places]
     shares = Counter(ticket.sentence.caller for ticket in next_in_turn)
     heads = {ticket.sentence.caller: ticket for ticket in reversed(next_in_turn)}
-    first = [
-        head
-        for caller, head in reversed(heads.items())
-        if not present or window.callers[caller] <= shares[caller]
-    ]
+    whole = {caller for caller in heads if not present or window.callers[caller] <= shares[caller]}
+    first = [head for caller, head in reversed(heads.items()) if caller in whole]
     longest = max((ticket.length for ticket in present), default=0)
     reach = lane.positions_for(max([longest, *(ticket.length for ticket in first)]))
     # Shorter ones cost the others nothing; of the longer ones the least long cost least.

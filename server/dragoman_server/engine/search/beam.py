@@ -42,10 +42,7 @@ def rank(
     endings: Sequence[Ending], *, length_penalty: float, num_hypotheses: int
 ) -> list[tuple[float, Ending]]:
     """The best endings with their normalised scores, best first; of equal ones, the first to end."""
-    scored = [
-        (normalised_score(ending.log_probability, ending.num_tokens, length_penalty), ending)
-        for ending in endings
-    ]
+    scored = [(normalised_score(*ending[:2], length_penalty), ending) for ending in endings]
     scored.sort(key=lambda pair: -pair[0])
     return scored[:num_hypotheses]
 

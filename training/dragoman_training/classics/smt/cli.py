@@ -164,9 +164,8 @@ def translate(folder: Path, file: Path, weights: str | None, threads: int) -> No
     """
     lines = _input_lines(file)
     system = _load(folder, weights)
-    for found in system.candidates(
-        lines, 1, threads=threads, report=progress_lines(len(lines), "Translated", "lines", _say)
-    ):
+    report = progress_lines(len(lines), "Translated", "lines", _say)
+    for found in system.candidates(lines, 1, threads=threads, report=report):
         click.echo(found[0][0])
 
 
@@ -192,9 +191,8 @@ def evaluate(
     system = _load(folder, weights)
     sources, references = zip(*pairs, strict=True)
     began = time.monotonic()
-    translations = system.translate(
-        sources, threads=threads, report=progress_lines(len(pairs), "Translated", "lines", _say)
-    )
+    report = progress_lines(len(pairs), "Translated", "lines", _say)
+    translations = system.translate(sources, threads=threads, report=report)
     seconds = time.monotonic() - began
     if output is not None:
         output.write_text("".join(f"{line}\n" for line in translations), "utf-8")

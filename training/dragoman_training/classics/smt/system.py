@@ -209,9 +209,8 @@ def train_system(
     links = _link(usable, options, tell)
     source = Vocabulary.of(one for one, _ in usable)
     target = Vocabulary.of([*(other for _, other in usable), *more])
-    bitext = Bitext(
-        *(side.numbered(text) for side, text in zip((source, target), zip(*usable, strict=True), strict=True))
-    )
+    sources, targets = zip(*usable, strict=True)
+    bitext = Bitext(source.numbered(sources), target.numbered(targets))
     table = learn_phrases(bitext, links, max_words=options.max_phrase_words, max_options=MAX_STORED_OPTIONS)
     tell(f"{len(table):,} phrase pairs")
     text = [[target.number(word) for word in words] for words in [*(other for _, other in usable), *more]]

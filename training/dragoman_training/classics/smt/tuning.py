@@ -122,11 +122,8 @@ class Candidates:
         sizes = [len(own) for own in features]
         if not sizes or not min(sizes):
             raise ValueError("there is a sentence without a translation: nothing can be chosen for it")
-        return cls(
-            features_NF=np.concatenate(features),
-            counts_N10=np.concatenate(counts),
-            first_S=np.concatenate([[0], np.cumsum(sizes)]),
-        )
+        first_S = np.concatenate([[0], np.cumsum(sizes)])
+        return cls(features_NF=np.concatenate(features), counts_N10=np.concatenate(counts), first_S=first_S)
 
     def choose(self, weights_F: Numbers) -> NDArray[np.int64]:
         """The translation with the best score, counted from 0 in each sentence's own list. [S]"""

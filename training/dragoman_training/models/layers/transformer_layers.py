@@ -122,10 +122,9 @@ class DecoderLayer(nn.Module):
 
     def forward(self, x_SUD: Tensor, keys_SHTA: Tensor, values_SHTA: Tensor, mask_ST: Tensor) -> Tensor:
         """All target positions at once."""
-        x_SUD = self.cross_residual.wrap(
-            self._after_past(x_SUD),
-            lambda x: self.cross_attention.context(x, keys_SHTA, values_SHTA, mask_ST),
-        )
+        encoded = keys_SHTA, values_SHTA, mask_ST
+        x_SUD = self._after_past(x_SUD)
+        x_SUD = self.cross_residual.wrap(x_SUD, lambda x: self.cross_attention.context(x, *encoded))
         return self.feed_forward_residual.wrap(x_SUD, self.feed_forward)
 
     def look(
