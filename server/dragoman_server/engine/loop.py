@@ -232,12 +232,8 @@ class Engine:
     def _publish(self) -> None:
         """Lets others read how many run and how many no longer wait."""
         self.num_running = self._scheduler.num_running
-        self._publish_left(
-            {
-                priority: taken_in - self._scheduler.num_waiting_of(priority)
-                for priority, taken_in in self._num_taken_in.items()
-            }
-        )
+        taken_in = self._num_taken_in.items()
+        self._publish_left({key: number - self._scheduler.num_waiting_of(key) for key, number in taken_in})
 
     def _publish_left(self, num_left: Mapping[Priority, int]) -> None:
         if num_left != self.num_left:

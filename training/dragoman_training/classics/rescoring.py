@@ -159,13 +159,10 @@ def tune_weights(lists: Sequence[Sequence[Listed]], references: Sequence[str], *
 
     A member that says nothing has the weight 0.
     """
-    candidates = Candidates.of(
-        [np.stack([one.features_F for one in own]) for own in lists],
-        [
-            count_matches([one.text for one in own], reference)
-            for own, reference in zip(lists, references, strict=True)
-        ],
-    )
+    features = [np.stack([one.features_F for one in own]) for own in lists]
+    both = zip(lists, references, strict=True)
+    counts = [count_matches([one.text for one in own], reference) for own, reference in both]
+    candidates = Candidates.of(features, counts)
     used_F = candidates.features_NF.any(axis=0)
     start_F = np.array([START[name] for name in FEATURES]) * used_F
     weights_F, _ = tune(candidates, start_F, num_starts=NUM_STARTS, random=np.random.default_rng(seed))

@@ -261,13 +261,8 @@ def examine(
     head = _choose_head(checkpoint, recipe_folder)
     if isinstance(model, Transformer) and head is not None:
         model.alignment_head = head.head
-    decoding = dataclasses.replace(
-        checkpoint.recipe.decoding,
-        beam_size=beam_size,
-        length_penalty=1.0,
-        max_source_tokens=NO_LIMIT,
-        max_output_tokens=NO_LIMIT,
-    )
+    decoding = dataclasses.replace(checkpoint.recipe.decoding, beam_size=beam_size, length_penalty=1.0)
+    decoding = dataclasses.replace(decoding, max_source_tokens=NO_LIMIT, max_output_tokens=NO_LIMIT)
     translator = Translator(model, source, target, decoding)
     sources = translator.encode(test_set.sources)
     attends = has_attention(model)

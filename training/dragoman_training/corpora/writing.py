@@ -56,12 +56,8 @@ def write(
             groups[group_of(kind, text, translation)].append(placed)
             words += num_words(english)
         samples += ["\t".join((kind, *line)) for _, *line in nsmallest(NUM_SAMPLES, of_kind)]
-        counted[kind] = {
-            "read": kept.num_read,
-            "written": len(of_kind),
-            "english_words": words,
-            "left_out": dict(left_out.most_common()),
-        }
+        numbers = {"read": kept.num_read, "written": len(of_kind), "english_words": words}
+        counted[kind] = {**numbers, "left_out": dict(left_out.most_common())}
         report(f"{source}-{target} {kind}: {len(of_kind):,} pairs, {words:,} English words")
     for group, lines in groups.items():
         lines.sort()

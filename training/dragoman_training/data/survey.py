@@ -136,12 +136,9 @@ def _some_pairs(block: files.TextBlock, before: int, max_pairs: int, total: int)
     if not indices:
         return Corpus([], [])
     sides = [lines.split(b"\n") for lines in block.lines]
-    picked = files.TextBlock(
-        part=block.part,
-        first_line=block.first_line + indices[0],
-        num_lines=len(indices),
-        lines=tuple(b"".join(side[index] + b"\n" for index in indices) for side in sides),
-    )
+    lines = tuple(b"".join(side[index] + b"\n" for index in indices) for side in sides)
+    number = block.first_line + indices[0]
+    picked = files.TextBlock(part=block.part, first_line=number, num_lines=len(indices), lines=lines)
     try:
         return files.pairs_of(picked)
     except CorpusError:

@@ -149,12 +149,8 @@ class FilePairs:
 
         def make(folder: Path) -> None:
             self.report(show_linking(len(corpus), max_pairs))
-            write_links(
-                folder,
-                link_blocks(corpus.sides, learn, max_pairs),
-                dtype,
-                progress_lines(len(corpus), "Linked", "pairs", self.report),
-            )
+            advance = progress_lines(len(corpus), "Linked", "pairs", self.report)
+            write_links(folder, link_blocks(corpus.sides, learn, max_pairs), dtype, advance)
 
         path = self.cache.entry("links", {"pairs": pairs.name, "max_pairs": max_pairs}, make)
         return open_links(path, dtype, len(corpus))

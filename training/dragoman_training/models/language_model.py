@@ -156,12 +156,8 @@ class LanguageModel(Seq2Seq):
         past_STH = torch.cat([zeros_SH.unsqueeze(1), states], dim=1)[:, :-1]
         keys_STA = self.attention.keys(past_STH)
         state |= {"past": _without_positions(past_STH), "keys": _without_positions(keys_STA)}
-        memory = {
-            "mask": source_mask(source_ST, source_length_S),
-            "past": past_STH,
-            "keys": keys_STA,
-            "last": last_S1.squeeze(1),
-        }
+        memory = {"mask": source_mask(source_ST, source_length_S), "past": past_STH, "keys": keys_STA}
+        memory["last"] = last_S1.squeeze(1)
         return memory, state
 
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
@@ -196,20 +192,11 @@ class LanguageModel(Seq2Seq):
         past_SNH = torch.cat([memory["past"], top_SUH[:, :-1]], dim=1)
         mask_ST, age_U = memory["mask"], torch.arange(target_SU.shape[1], device=target_SU.device)
         own_UN = self._is_within_span(age_U.unsqueeze(1) - 1 - age_U[:-1])
-        seen_SUN = torch.cat(
-            [
-                self._seen_of_source(mask_ST, age_U.expand(target_SU.shape)),
-                own_UN.expand(len(target_SU), -1, -1),
-            ],
-            dim=-1,
-        )
-        context_SUH, _ = self.attention(
-            top_SUH,
-            self.attention.keys(past_SNH),
-            past_SNH,
-            torch.ones_like(past_SNH[:, :, 0]),
-            seen_SUN.to(past_SNH.dtype),
-        )
+        source_SUT = self._seen_of_source(mask_ST, age_U.expand(target_SU.shape))
+        seen_SUN = torch.cat([source_SUT, own_UN.expand(len(target_SU), -1, -1)], dim=-1)
+        keys_SNA, all_SN = self.attention.keys(past_SNH), torch.ones_like(past_SNH[:, :, 0])
+        window_SUN = seen_SUN.to(past_SNH.dtype)
+        context_SUH, _ = self.attention(top_SUH, keys_SNA, past_SNH, all_SN, window_SUN)
         return self._features(context_SUH, top_SUH)
 
     def _seen_of_source(self, mask_ST: Tensor, age_SQ: Tensor) -> Tensor:

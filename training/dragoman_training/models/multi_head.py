@@ -43,13 +43,8 @@ class MultiHead(AttentionalLSTM):
     """Luong's decoder asking with several heads; keys and values are projected apart, once per sentence."""
 
     def __init__(self, config: MultiHeadConfig, vocabulary: VocabularyShape) -> None:
-        attention = partial(
-            MultiHeadAttention,
-            query_size=config.decoder_units,
-            value_size=2 * config.encoder_units,
-            units=config.attention_units,
-            heads=config.heads,
-        )
+        sizes = {"query_size": config.decoder_units, "value_size": 2 * config.encoder_units}
+        attention = partial(MultiHeadAttention, **sizes, units=config.attention_units, heads=config.heads)
         super().__init__(config, vocabulary, attention, context_size=config.attention_units)
         self.config = config
 

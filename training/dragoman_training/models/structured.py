@@ -76,12 +76,8 @@ class Structured(AttentionalLSTM):
 
     def remember(self, states_STM: Tensor, mask_ST: Tensor) -> Tensors:
         vectors_SNM, weights_SNT = self.annotation(states_STM, mask_ST)
-        return {
-            "keys": self.attention.keys(vectors_SNM),
-            "values": vectors_SNM,
-            "annotation": weights_SNT.transpose(1, 2),
-            "mask": mask_ST,
-        }
+        memory = {"keys": self.attention.keys(vectors_SNM), "values": vectors_SNM}
+        return {**memory, "annotation": weights_SNT.transpose(1, 2), "mask": mask_ST}
 
     def look(self, top_SQH: Tensor, memory: Tensors, position_SQ: Tensor | None) -> tuple[Tensor, Tensor]:
         vectors_SNM = memory["values"]

@@ -159,13 +159,11 @@ class Transformer(Seq2Seq):
         for number, layer in enumerate(self.decoder_layers):
             assert isinstance(layer, DecoderLayer)
             names = [name for name, _ in self._past(number)]
-            x_SKD, weights_SHKT, new_past = layer.step(
-                x_SKD,
+            own, encoded = (
                 tuple(state[name] for name in names),
-                past_mask_RN,
                 (memory[f"keys{number}"], memory[f"values{number}"]),
-                memory["mask"],
             )
+            x_SKD, weights_SHKT, new_past = layer.step(x_SKD, own, past_mask_RN, encoded, memory["mask"])
             new |= zip(names, new_past, strict=True)
             attentions.append(weights_SHKT)
         chosen = self.alignment_head

@@ -157,14 +157,9 @@ class Objective(nn.Module):
                 )
             penalty = self.model.penalty(memory)
         counted_SU = batch.counted
-        smoothed, plain = linear_cross_entropy(
-            features_SUD[counted_SU],
-            self.model.output.embedding.weight,
-            self.model.output.bias,
-            batch.target_output_SU[counted_SU],
-            smoothing=self._label_smoothing,
-            dtype=self._dtype,
-        )
+        table_VD, bias_V = self.model.output.embedding.weight, self.model.output.bias
+        tokens = features_SUD[counted_SU], table_VD, bias_V, batch.target_output_SU[counted_SU]
+        smoothed, plain = linear_cross_entropy(*tokens, smoothing=self._label_smoothing, dtype=self._dtype)
         if penalty is not None:
             smoothed = smoothed + penalty.float() * len(batch.source_ST)
         if guided is not None:

@@ -90,14 +90,8 @@ class Reporter:
         tokens = sum(tokens for _, tokens, _ in self._window[1:])
         loss = sum(loss for _, _, loss in self._window) / len(self._window)
         speed = tokens / max(now - self._window[0][0], 1e-9)
-        self._bar.update(
-            self._task,
-            completed=report.step,
-            total=report.total_steps,
-            epoch=report.epoch + 1,
-            loss=loss,
-            speed=speed,
-        )
+        self._bar.update(self._task, completed=report.step, total=report.total_steps)
+        self._bar.update(self._task, epoch=report.epoch + 1, loss=loss, speed=speed)
         if report.step % BOARD_EVERY_STEPS == 0:
             for name in ("loss", "gradient_norm", "learning_rate", "teacher_forcing"):
                 self._board.add_scalar(f"train/{name}", getattr(report, name), report.step)

@@ -39,7 +39,7 @@ from dragoman_training.run.optimizer import MovingAverage, build_optimizer, lear
 from dragoman_training.run.reporter import Reporter, StepReport
 from dragoman_training.run.resuming import changed_around, check_same_run, restore_state, state_tensors
 from dragoman_training.run.run_folder import StopRequest
-from dragoman_training.run.validation import Progress, Validation, validate
+from dragoman_training.run.validation import Progress, validate
 
 SAVE_EVERY_SECONDS = 600.0
 FIRST_LOSS_SCALE = 65536.0
@@ -96,12 +96,8 @@ class Trainer:
         self._device = processes.device
         self._reporter = reporter
         self._stop = stop
-        self._train = Pairs(
-            train,
-            *tokenizers,
-            max_tokens=recipe.data.max_tokens,
-            samplers=make_samplers(tokenizers, recipe.subword_sampling, recipe.vocabulary.model_type),
-        )
+        samplers = make_samplers(tokenizers, recipe.subword_sampling, recipe.vocabulary.model_type)
+        self._train = Pairs(train, *tokenizers, max_tokens=recipe.data.max_tokens, samplers=samplers)
         if not len(self._train):
             raise CorpusError(_nothing_left(self._train, recipe))
         self.progress.num_pairs = len(self._train)
@@ -325,13 +321,8 @@ class Trainer:
             translator = None
             if self.recipe.data.has_source:
                 translator = Translator(model, *self._tokenizers, self.recipe.decoding)
-            result: Validation = validate(
-                model,
-                self._valid_corpus,
-                self._valid,
-                translator,
-                target_language=self.recipe.data.target_language,
-            )
+            language = self.recipe.data.target_language
+            result = validate(model, self._valid_corpus, self._valid, translator, target_language=language)
             if math.isnan(result.perplexity):
                 raise self._diverged("the perplexity on validation is no number")
             self.progress.seconds = time.monotonic() - self._began
@@ -366,13 +357,9 @@ class Trainer:
             scaler = self._scaler.state_dict()
             self.progress.loss_scale = scaler["scale"]
             self.progress.loss_scale_age = scaler["_growth_tracker"]
-        write_checkpoint(
-            self.last_path,
-            self.recipe,
-            self._tokenizers,
-            state_tensors(self._model, self._average, self._optimizer),
-            dataclasses.asdict(self.progress),
-        )
+        state = state_tensors(self._model, self._average, self._optimizer)
+        progress = dataclasses.asdict(self.progress)
+        write_checkpoint(self.last_path, self.recipe, self._tokenizers, state, progress)
 
     def restore(
         self, tensors: dict[str, Tensor], progress: dict[str, Any], changes: Sequence[str] = ()
@@ -395,31 +382,23 @@ class Trainer:
                     f"{self.last_path} can't be resumed from: its {name} holds values that are no numbers; "
                     f"the best model is still {self.best_path}, or train anew with --out"
                 )
-        restore_state(
-            tensors,
-            self._model,
-            self._average,
-            self._optimizer,
-            num_steps=saved.step,
-            is_scaled=saved.loss_scale is not None,
-        )
+        parts, is_scaled = (self._model, self._average, self._optimizer), saved.loss_scale is not None
+        restore_state(tensors, *parts, num_steps=saved.step, is_scaled=is_scaled)
         now = self.progress
         changes = [*changes, *changed_around(saved, now)]
         if self._reporter:
             for change in changes:
                 self._reporter.warn(change)
         todays = ("processes", "num_pairs", "left_out", "corpus", "valid_corpus", "precision", "device")
-        self.progress = dataclasses.replace(
-            saved, **{name: getattr(now, name) for name in todays}, changed=saved.changed or bool(changes)
-        )
+        of_now = {name: getattr(now, name) for name in todays}
+        self.progress = dataclasses.replace(saved, **of_now, changed=saved.changed or bool(changes))
         self._average.num_updates = self.progress.step
         self._scaler = self._loss_scaler()
 
     def _loss_scaler(self) -> torch.amp.GradScaler:
         """Scales the loss in fp16, from where progress left off; else it does nothing."""
-        scaler = torch.amp.GradScaler(
-            self._device.type, init_scale=FIRST_LOSS_SCALE, enabled=self._dtype == torch.float16
-        )
+        is_half = self._dtype == torch.float16
+        scaler = torch.amp.GradScaler(self._device.type, init_scale=FIRST_LOSS_SCALE, enabled=is_half)
         if self.progress.loss_scale and scaler.is_enabled():
             state = {"scale": self.progress.loss_scale, "_growth_tracker": self.progress.loss_scale_age}
             scaler.load_state_dict({**scaler.state_dict(), **state})

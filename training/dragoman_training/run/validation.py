@@ -43,13 +43,9 @@ def validate(
         return Validation(perplexity=perplexity(model, pairs), bleu=None, sample=None)
     translations = translator.translate(corpus.sources)
     middle = len(corpus) // 2
-    return Validation(
-        perplexity=perplexity(model, pairs),
-        bleu=sacrebleu.corpus_bleu(
-            translations, [corpus.targets], tokenize=bleu_tokenizer(target_language)
-        ).score,
-        sample=(corpus.sources[middle], translations[middle], corpus.targets[middle]),
-    )
+    bleu = sacrebleu.corpus_bleu(translations, [corpus.targets], tokenize=bleu_tokenizer(target_language))
+    sample = corpus.sources[middle], translations[middle], corpus.targets[middle]
+    return Validation(perplexity=perplexity(model, pairs), bleu=bleu.score, sample=sample)
 
 
 def bleu_tokenizer(target_language: str) -> str:
@@ -72,12 +68,9 @@ def perplexity(model: Seq2Seq, pairs: Pairs, *, batch_tokens: int = 4000) -> flo
         batch = pairs.batch(numbers).to(device)
         features_SUD = model(batch.source_ST, batch.source_length_S, batch.target_input_SU)
         counted_SU = batch.counted
-        _, plain = linear_cross_entropy(
-            features_SUD[counted_SU],
-            model.output.embedding.weight,
-            model.output.bias,
-            batch.target_output_SU[counted_SU],
-        )
+        table_VD, bias_V = model.output.embedding.weight, model.output.bias
+        target_N = batch.target_output_SU[counted_SU]
+        _, plain = linear_cross_entropy(features_SUD[counted_SU], table_VD, bias_V, target_N)
         loss += float(plain)
         num_tokens += int(counted_SU.sum())
     return math.exp(min(loss / num_tokens, 700.0))
@@ -143,14 +136,8 @@ class Progress:
 
     def take_in(self, result: Validation, measure: Literal["bleu", "loss"]) -> bool:
         """Takes in a validation at the present step; returns whether it is the best so far."""
-        self.validations.append(
-            {
-                "step": self.step,
-                "seconds": round(self.seconds, 1),
-                "perplexity": result.perplexity,
-                "bleu": result.bleu,
-            }
-        )
+        measured = {"perplexity": result.perplexity, "bleu": result.bleu}
+        self.validations.append({"step": self.step, "seconds": round(self.seconds, 1), **measured})
         lowest = math.inf if self.best_perplexity is None else self.best_perplexity
         better = result.perplexity < lowest
         if measure == "bleu":

@@ -66,23 +66,16 @@ class DeviceDecoder(OnnxDecoder):
     def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> DeviceEncoded:
         """Implements `Decoder.encode`."""
         num_sentences, longest = len(sources), max(map(len, sources))
+        padded = self.regrouper.pad(num_sentences)
+        positions = padded_positions(longest) if self._pads else longest
         source_ST, length_S = pad_sources(
-            sources,
-            self._pad,
-            num_sentences=self.regrouper.pad(num_sentences),
-            source_positions=padded_positions(longest) if self._pads else longest,
+            sources, self._pad, num_sentences=padded, source_positions=positions
         )
-        tensors = run_bound(
-            self.sessions[ENCODER_GRAPH],
-            {"source": source_ST, "source_length": length_S},
-            dict.fromkeys([*self._memory, *self._state], self.device),
-        )
-        part = Part(
-            memory={name: tensors[name] for name in self._memory},
-            state={name: tensors[name] for name in self._state},
-            num_sentences=num_sentences,
-            num_rows=num_sentences,
-        )
+        wanted = dict.fromkeys([*self._memory, *self._state], self.device)
+        given = {"source": source_ST, "source_length": length_S}
+        tensors = run_bound(self.sessions[ENCODER_GRAPH], given, wanted)
+        memory, state = ({name: tensors[name] for name in own} for own in (self._memory, self._state))
+        part = Part(memory=memory, state=state, num_sentences=num_sentences, num_rows=num_sentences)
         chooser = self.chooser(beam_size)
         return DeviceEncoded(part=part, offer=None if chooser is None else chooser.choose(sources))
 

@@ -87,19 +87,12 @@ class Regrouper:
             **self._positions(running, joined, place_S >= num_places, source_positions),
             **self._past(running, row_R, num_rows, num_grown),
         }
-        tensors = run_bound(
-            self._session,
-            {name: value for name, value in inputs.items() if name in self._inputs},
-            dict.fromkeys(self._names, self._device),
-        )
+        given = {name: value for name, value in inputs.items() if name in self._inputs}
+        tensors = run_bound(self._session, given, dict.fromkeys(self._names, self._device))
         if num_grown == 0:
             tensors |= {name: self._empty_past(name, len(row_R)) for name in self._growth_axis}
-        return Part(
-            memory={name: tensors[name] for name in running.memory},
-            state={name: tensors[name] for name in running.state},
-            num_sentences=len(origin_S),
-            num_rows=len(row),
-        )
+        memory, state = ({name: tensors[name] for name in own} for own in (running.memory, running.state))
+        return Part(memory=memory, state=state, num_sentences=len(origin_S), num_rows=len(row))
 
     def _positions(
         self, running: Part, joined: Part, is_joined_S: Array, source_positions: int

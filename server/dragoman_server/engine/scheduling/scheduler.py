@@ -198,14 +198,8 @@ class Scheduler:
         joining: list[Ticket] = []
         for priority in order:
             if lane.waiting.number(priority):
-                room = room_for(
-                    priority,
-                    lane,
-                    self.lanes,
-                    self._limits,
-                    bulk_rows=self._max_bulk_rows(lane),
-                    joining=joining,
-                )
+                rows = self._max_bulk_rows(lane)
+                room = room_for(priority, lane, self.lanes, self._limits, bulk_rows=rows, joining=joining)
                 joining += choose(lane, priority, joining, room, max_rows=self._limits.max_rows)
         return joining
 
@@ -237,12 +231,7 @@ class Scheduler:
         self._is_calm = now - self._urgent_at >= CALM_SECONDS
         if not was_calm or self._is_calm or not self._limits.continuous:
             return
-        bulk = [
-            (ticket.encoding_at, lane, ticket)
-            for lane in self._lanes.values()
-            for ticket in lane.running
-            if ticket.is_bulk
-        ]
+        bulk = [(t.encoding_at, lane, t) for lane in self._lanes.values() for t in lane.running if t.is_bulk]
         max_rows = self._max_bulk_rows()
         num_rows = 0
         beyond: dict[Lane, list[Ticket]] = {}
