@@ -21,6 +21,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from dragoman_training.data.pair_filter import show_left_out
+from dragoman_training.data.vocabulary import Tokenizers
 from dragoman_training.models import Seq2Seq, VocabularyShape, build_model
 from dragoman_training.models.ensemble import Ensemble
 from dragoman_training.recipe.data import RecipeError
@@ -56,7 +57,7 @@ class Checkpoint:
 def write_checkpoint(
     path: Path,
     recipe: Recipe,
-    tokenizers: tuple[Tokenizer, Tokenizer],
+    tokenizers: Tokenizers,
     tensors: Mapping[str, Tensor],
     progress: Mapping[str, Any],
 ) -> None:
@@ -134,7 +135,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
     )
 
 
-def stored_tokenizers(tensors: Mapping[str, Tensor]) -> tuple[Tokenizer, Tokenizer]:
+def stored_tokenizers(tensors: Mapping[str, Tensor]) -> Tokenizers:
     """The tokenizers in a checkpoint's tensors; the same object where the vocabulary is shared.
 
     Raises CheckpointError where there is none.

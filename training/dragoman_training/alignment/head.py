@@ -22,6 +22,7 @@ from torch.utils.hooks import RemovableHandle
 from dragoman_training.alignment.pieces import TranslationTable, learn_table
 from dragoman_training.data.corpus import Corpus, evenly_spaced
 from dragoman_training.data.training_corpus import token_pairs
+from dragoman_training.data.vocabulary import Tokenizers
 from dragoman_training.decoding.forced_attention import attention_along
 from dragoman_training.models.layers.transformer_layers import DecoderLayer
 from dragoman_training.models.transformer import AlignmentHead, Transformer
@@ -94,10 +95,7 @@ def likeliest_links(table: TranslationTable, pair: Pair) -> TokenAlignment:
 
 
 def agreements(
-    model: Transformer,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    pairs: Sequence[Pair],
-    links: Sequence[TokenAlignment],
+    model: Transformer, tokenizers: Tokenizers, pairs: Sequence[Pair], links: Sequence[TokenAlignment]
 ) -> list[ChosenHead]:
     """The agreement of the last layer's mean, then of every head, both ways; only pairs have their eos."""
     numbers = product(range(model.config.decoder_layers), range(model.config.heads))
@@ -117,7 +115,7 @@ def agreements(
 
 
 def look_through(
-    model: Transformer, tokenizers: tuple[Tokenizer, Tokenizer], pairs: Sequence[Pair]
+    model: Transformer, tokenizers: Tokenizers, pairs: Sequence[Pair]
 ) -> list[NDArray[np.float32]]:
     """Where all layers and heads look while they predict the target, pair by pair: [L, H, U, T]."""
     sources, targets = zip(*pairs, strict=True)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 from torch.nn import functional
 
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
 from dragoman_training.classics.smt.tuning import Candidates, Numbers, count_matches, tune
 from dragoman_training.data.batching import pad_ids
+from dragoman_training.data.vocabulary import Tokenizers
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import Seq2Seq
 
@@ -124,10 +124,7 @@ class Members:
 
 @torch.inference_mode()
 def log_probabilities(
-    model: Seq2Seq,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    sources: Sequence[Sequence[int]],
-    targets: Sequence[Sequence[int]],
+    model: Seq2Seq, tokenizers: Tokenizers, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
 ) -> NDArray[np.float64]:
     """log P(target | source) of pairs of ids without eos; a language model's sources are empty. [S]
 

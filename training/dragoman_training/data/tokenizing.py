@@ -31,6 +31,7 @@ from dragoman_training.data.token_ids import (
     id_type,
     marks,
 )
+from dragoman_training.data.vocabulary import Tokenizers
 from dragoman_training.recipe.data import FilterConfig
 
 WAITING_BLOCKS = 2
@@ -59,11 +60,7 @@ class TokenBlock(TokenizedPairs):
 
 
 def tokenize(
-    corpus: Corpus,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    *,
-    max_tokens: int | None,
-    pair_filter: FilterConfig | None = None,
+    corpus: Corpus, tokenizers: Tokenizers, *, max_tokens: int | None, pair_filter: FilterConfig | None = None
 ) -> TokenizedCorpus:
     """Tokenizes a corpus in memory, without pairs that the filter or `tokenize_pairs` leaves out."""
     pair_filter = pair_filter or FilterConfig()
@@ -91,7 +88,7 @@ def tokenize(
 
 def tokenize_pairs(
     pairs: Corpus,
-    tokenizers: tuple[Tokenizer, Tokenizer],
+    tokenizers: Tokenizers,
     *,
     max_tokens: int | None,
     pair_filter: FilterConfig,
@@ -163,7 +160,7 @@ def _processes(count: int, tokenizing: Tokenizing) -> Iterator[ProcessPoolExecut
         pool.shutdown(cancel_futures=True)
 
 
-_worker: tuple[Tokenizing, tuple[Tokenizer, Tokenizer]] | None = None
+_worker: tuple[Tokenizing, Tokenizers] | None = None
 
 
 def _begin(tokenizing: Tokenizing) -> None:
@@ -181,7 +178,7 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _tokenizers(tokenizing: Tokenizing) -> tuple[Tokenizer, Tokenizer]:
+def _tokenizers(tokenizing: Tokenizing) -> Tokenizers:
     source, *other = map(Tokenizer, tokenizing.models)
     return source, other[0] if other else source
 
@@ -191,9 +188,7 @@ def _tokenize_in_worker(block: TextBlock) -> TokenBlock:
     return _tokenize(*_worker, block)
 
 
-def _tokenize(
-    tokenizing: Tokenizing, tokenizers: tuple[Tokenizer, Tokenizer], block: TextBlock
-) -> TokenBlock:
+def _tokenize(tokenizing: Tokenizing, tokenizers: Tokenizers, block: TextBlock) -> TokenBlock:
     tokens = tokenize_pairs(
         pairs_of(block),
         tokenizers,

@@ -23,7 +23,7 @@ from dragoman_training.data.store import open_corpus, open_links, write_corpus, 
 from dragoman_training.data.survey import FileFacts, check_unchanged, read_sample, survey
 from dragoman_training.data.token_ids import Learn, TokenIds, TokenizedCorpus, id_type, link_blocks, link_type
 from dragoman_training.data.tokenizing import Tokenizing, tokenize_blocks
-from dragoman_training.data.vocabulary import train_tokenizers
+from dragoman_training.data.vocabulary import Tokenizers, train_tokenizers
 from dragoman_training.recipe.data import VocabularyConfig
 from dragoman_training.recipe.settings import Recipe
 from dragoman_training.time_left import progress_lines
@@ -69,7 +69,7 @@ class FilePairs:
     """Takes lines for people."""
     load_linker: Callable[[], Learn]
 
-    def learn_vocabulary(self) -> tuple[Tokenizer, Tokenizer]:
+    def learn_vocabulary(self) -> Tokenizers:
         """Source and target tokenizer, learnt from a sample; one object where the vocabulary is shared.
 
         Raises VocabularyError where the corpus is too small for its size, CorpusError for files that can't be
@@ -95,9 +95,7 @@ class FilePairs:
         source = Tokenizer.load(path / "source.spm")
         return source, source if config.shared else Tokenizer.load(path / "target.spm")
 
-    def tokenized(
-        self, tokenizers: tuple[Tokenizer, Tokenizer], *, num_processes: int | None = None
-    ) -> TokenizedCorpus:
+    def tokenized(self, tokenizers: Tokenizers, *, num_processes: int | None = None) -> TokenizedCorpus:
         """The pairs as token ids on disk, without those that the recipe leaves out.
 
         Without `num_processes` as many tokenize as there are cores. Raises CorpusError for files that can't

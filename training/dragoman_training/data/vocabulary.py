@@ -20,6 +20,8 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.recipe.data import SubwordSamplingConfig, VocabularyConfig
 
+Tokenizers = tuple[Tokenizer, Tokenizer]
+"""Of source and target; one object twice where the vocabulary is shared."""
 MIN_MAX_SENTENCE_BYTES = 10
 """The least that sentencepiece takes for `max_sentence_length`."""
 
@@ -28,7 +30,7 @@ class VocabularyError(ValueError):
     """A vocabulary that can't be trained on the corpus."""
 
 
-def train_tokenizers(corpus: Corpus, config: VocabularyConfig) -> tuple[Tokenizer, Tokenizer]:
+def train_tokenizers(corpus: Corpus, config: VocabularyConfig) -> Tokenizers:
     """Source and target tokenizer; the same object where the vocabulary is shared.
 
     Raises VocabularyError where the corpus is too small for the vocabulary's size.
@@ -202,9 +204,7 @@ class DropoutSampler(WordSampler):
 
 
 def make_samplers(
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    config: SubwordSamplingConfig,
-    model_type: Literal["unigram", "bpe"],
+    tokenizers: Tokenizers, config: SubwordSamplingConfig, model_type: Literal["unigram", "bpe"]
 ) -> tuple[SubwordSampler | None, SubwordSampler | None]:
     """The sampler of either side for vocabularies of that type; None for a side that is not sampled."""
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman_training.data.batching import pad_ids
+from dragoman_training.data.vocabulary import Tokenizers
 from dragoman_training.models import Luong, Seq2Seq
 from dragoman_training.models.luong import PredictedWindow
 
@@ -37,10 +37,7 @@ def has_attention(model: Seq2Seq) -> bool:
 
 
 def attention_along(
-    model: Seq2Seq,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    sources: Sequence[Sequence[int]],
-    targets: Sequence[Sequence[int]],
+    model: Seq2Seq, tokenizers: Tokenizers, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
 ) -> list[ForcedAttention]:
     """The attention when the model says `targets` for `sources`; both are ids with eos."""
     device = next(model.parameters()).device

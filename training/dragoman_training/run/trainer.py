@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -28,7 +27,7 @@ from dragoman_training.data.batching import Pairs, warnings_about
 from dragoman_training.data.corpus import Corpus, CorpusError, spread
 from dragoman_training.data.pair_filter import ONE_SIDED, TOO_LONG, show_left_out
 from dragoman_training.data.token_ids import TokenizedCorpus
-from dragoman_training.data.vocabulary import make_samplers
+from dragoman_training.data.vocabulary import Tokenizers, make_samplers
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.device import choose_dtype, precision_of
 from dragoman_training.models import build_model
@@ -62,7 +61,7 @@ class Trainer:
     def __init__(
         self,
         recipe: Recipe,
-        tokenizers: tuple[Tokenizer, Tokenizer],
+        tokenizers: Tokenizers,
         train: Corpus | TokenizedCorpus,
         valid: Corpus,
         *,

@@ -27,12 +27,7 @@ def has_shortlist(graphs: Container[str], beam_size: int) -> bool:
 class OnnxDecoder(Decoder[Any]):
     """A bundle's encoder and decoder step on a device."""
 
-    def __init__(
-        self,
-        bundle: BundleGraphs,
-        options: DecoderOptions,
-        sessions: Sessions,
-    ) -> None:
+    def __init__(self, bundle: BundleGraphs, options: DecoderOptions, sessions: Sessions) -> None:
         """`options` name the device and the precision that were chosen; `sessions` are the open graphs."""
         self.path = bundle.path
         self.options = options

@@ -41,12 +41,7 @@ class DeviceDecoder(OnnxDecoder):
     """Encodes sentences and opens batches, on the device."""
 
     def __init__(
-        self,
-        bundle: BundleGraphs,
-        options: DecoderOptions,
-        sessions: Sessions,
-        *,
-        pads: bool | None = None,
+        self, bundle: BundleGraphs, options: DecoderOptions, sessions: Sessions, *, pads: bool | None = None
     ) -> None:
         """With `pads`, tensors have few shapes, and rows that nobody needs; None: on a GPU alone, as a CPU
         computes every row that is padding and has no trouble with shapes.

@@ -120,12 +120,7 @@ class Memory:
 
 
 def join_rows(
-    running: Array,
-    joined: Sequence[Array],
-    growth_axis: int | None,
-    max_age: int,
-    *,
-    padded_behind: bool = False,
+    running: Array, joined: Sequence[Array], growth_axis: int | None, max_age: int, *, padded_behind: bool
 ) -> Array:
     """The rows of a state tensor followed by those of newcomers, each part [rows, ...].
 
