@@ -55,13 +55,10 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
         if step > latest.progress["step"]:
             latest = other
     unvalidated = {"validations": [], "best_bleu": -1.0, "best_perplexity": None, "best_step": None}
-    write_checkpoint(
-        out,
-        latest.recipe,
-        (latest.source_tokenizer, latest.target_tokenizer),
-        {f"model.{name}": (total / len(paths)).float() for name, total in sums.items()},
-        {**latest.progress, **unvalidated, "averaged": sorted(paths_of)},
-    )
+    tokenizers = latest.source_tokenizer, latest.target_tokenizer
+    tensors = {f"model.{name}": (total / len(paths)).float() for name, total in sums.items()}
+    progress = {**latest.progress, **unvalidated, "averaged": sorted(paths_of)}
+    write_checkpoint(out, latest.recipe, tokenizers, tensors, progress)
 
 
 @click.command()

@@ -63,12 +63,9 @@ def choose_head(
         return ChosenHead(head=None, of_input=False, reason=reason)
     table = learn_table(pairs, source_vocabulary=source.vocabulary_size)
     examined = [pairs[place] for place in evenly_spaced(len(pairs), NUM_EXAMINED)]
-    mean, *heads = agreements(
-        model,
-        (source, target),
-        [([*from_, source.eos_id], [*to, target.eos_id]) for from_, to in examined],
-        [likeliest_links(table, pair) for pair in examined],
-    )
+    ended = [([*from_, source.eos_id], [*to, target.eos_id]) for from_, to in examined]
+    links = [likeliest_links(table, pair) for pair in examined]
+    mean, *heads = agreements(model, (source, target), ended, links)
     best = max(mean, *heads, key=lambda each: each.share)
     of_mean = f"the last layer's mean {mean.share:.1%}"
     if best.head is None:

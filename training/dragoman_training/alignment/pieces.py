@@ -12,7 +12,7 @@ from dragoman_bundle.tokenizers.tokenizer import TokenizedText, Tokenizer
 from numpy.typing import NDArray
 
 from dragoman_training.alignment.aligner import Aligner
-from dragoman_training.alignment.bitext import WordRule
+from dragoman_training.alignment.bitext import Ids, Numbers, WordRule
 from dragoman_training.alignment.training import Iteration, TrainingOptions, train_aligner
 from dragoman_training.data.corpus import Corpus
 
@@ -29,12 +29,7 @@ class TranslationTable:
 
     @classmethod
     def from_pairs(
-        cls,
-        source_P: NDArray[np.int32],
-        target_P: NDArray[np.int32],
-        probability_P: NDArray[np.float64],
-        *,
-        source_vocabulary: int,
+        cls, source_P: Ids, target_P: Ids, probability_P: Numbers, *, source_vocabulary: int
     ) -> "TranslationTable":
         """Sorts pairs, in any order, into rows; the source piece `source_vocabulary` is NULL."""
         order = np.lexsort((target_P, -probability_P, source_P))
@@ -89,12 +84,9 @@ def learn_table(
     # NULL's row is behind the last word's.
     source_V = np.array([*map(int, aligner.forward.source.words), source_vocabulary], np.int32)
     target_V = np.array([int(word) for word in aligner.forward.target.words], np.int32)
-    return TranslationTable.from_pairs(
-        np.repeat(source_V, np.diff(lexicon.first_V)),
-        target_V[lexicon.target_P],
-        lexicon.probability_P.astype(np.float64),
-        source_vocabulary=source_vocabulary,
-    )
+    pairs_P = np.repeat(source_V, np.diff(lexicon.first_V)), target_V[lexicon.target_P]
+    probability_P = lexicon.probability_P.astype(np.float64)
+    return TranslationTable.from_pairs(*pairs_P, probability_P, source_vocabulary=source_vocabulary)
 
 
 class TokenLinker:
@@ -149,11 +141,8 @@ def count_links(
     for first in range(0, len(corpus), BLOCK_PAIRS):
         run = slice(first, first + BLOCK_PAIRS)
         sides = corpus.sources[run], corpus.targets[run]
-        tokens = [
-            (one, other)
-            for one, other in zip(map(source.encode, sides[0]), map(target.encode, sides[1]), strict=True)
-            if max(len(one.ids), len(other.ids)) <= max_tokens
-        ]
+        encoded = zip(map(source.encode, sides[0]), map(target.encode, sides[1]), strict=True)
+        tokens = [pair for pair in encoded if max(len(side.ids) for side in pair) <= max_tokens]
         words = [
             (aligner.rule.normalize(one.text), aligner.rule.normalize(other.text)) for one, other in tokens
         ]
@@ -176,12 +165,9 @@ def count_links(
         report(min(first + BLOCK_PAIRS, len(corpus)))
     source_P, target_P = np.divmod(key_P, target.vocabulary_size)
     total_V = np.bincount(source_P, weights=count_P, minlength=source.vocabulary_size + 1)
-    return TranslationTable.from_pairs(
-        source_P.astype(np.int32),
-        target_P.astype(np.int32),
-        count_P / total_V[source_P],
-        source_vocabulary=source.vocabulary_size,
-    )
+    pairs_P = source_P.astype(np.int32), target_P.astype(np.int32)
+    size = source.vocabulary_size
+    return TranslationTable.from_pairs(*pairs_P, count_P / total_V[source_P], source_vocabulary=size)
 
 
 def _words_of_tokens(

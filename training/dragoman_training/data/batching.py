@@ -3,6 +3,7 @@
 Shapes: S sentences, T source positions, U target positions.
 """
 
+import math
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -121,13 +122,9 @@ class Pairs:
     ) -> TokenIds:
         """Another segmentation of each text."""
         drawn = (sampler.sample(text, generator) for text in texts)
-        return flatten(
-            (
-                fixed[number].tolist() if self._max_tokens and len(ids) > self._max_tokens else ids
-                for number, ids in enumerate(drawn)
-            ),
-            fixed.ids_N.dtype,
-        )
+        limit = self._max_tokens or math.inf
+        chosen = (fixed[number].tolist() if len(ids) > limit else ids for number, ids in enumerate(drawn))
+        return flatten(chosen, fixed.ids_N.dtype)
 
     def unknown_shares(self) -> tuple[float, float]:
         """The share of source and of target tokens that the vocabulary does not know."""

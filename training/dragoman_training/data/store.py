@@ -123,15 +123,11 @@ def open_corpus(folder: Path, weights: list[float]) -> TokenizedCorpus:
     )
     texts = None
     if num_bytes:
-        files = [
-            MappedTexts(
-                TokenIds(
-                    map_array(folder / f"{side}-text.bytes", BYTE, length),
-                    *_index(folder, f"{side}-text", num_pairs),
-                )
-            )
-            for side, length in zip(SIDES, num_bytes, strict=True)
-        ]
+        names = [f"{side}-text" for side in SIDES]
+        sizes = zip(names, num_bytes, strict=True)
+        arrays = [map_array(folder / f"{name}.bytes", BYTE, size) for name, size in sizes]
+        indices = [_index(folder, name, num_pairs) for name in names]
+        files = [MappedTexts(TokenIds(own, *index)) for own, index in zip(arrays, indices, strict=True)]
         texts = files[0], files[1]
     return TokenizedCorpus(
         sides=(source, target),

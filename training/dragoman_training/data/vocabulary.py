@@ -121,11 +121,8 @@ class WordSampler(SubwordSampler):
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__(tokenizer)
         processor = self._processor
-        ids = [
-            id_
-            for id_ in range(tokenizer.vocabulary_size)
-            if not (processor.is_control(id_) or processor.is_unknown(id_) or processor.is_unused(id_))
-        ]
+        tests = processor.is_control, processor.is_unknown, processor.is_unused
+        ids = [id_ for id_ in range(tokenizer.vocabulary_size) if not any(is_it(id_) for is_it in tests)]
         self._id_of = {processor.id_to_piece(id_): id_ for id_ in ids}
         self._score_of = {processor.id_to_piece(id_): processor.get_score(id_) for id_ in ids}
 

@@ -66,12 +66,8 @@ class Ensemble(Seq2Seq):
         return self._side_by_side(features), _mean_of_looks(torch.stack(attentions)), new
 
     def decode(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> Tensor:
-        return self._side_by_side(
-            [
-                member.decode(_own(number, memory), _own(number, state), target_SU)
-                for number, member in self._numbered()
-            ]
-        )
+        given = [(member, _own(number, memory), _own(number, state)) for number, member in self._numbered()]
+        return self._side_by_side([one.decode(own, past, target_SU) for one, own, past in given])
 
     def _side_by_side(self, features: Sequence[Tensor]) -> Tensor:
         return torch.cat(tuple(features), dim=-1) * self.feature_scale_D

@@ -232,6 +232,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check_name("name", self.name)
+        no_source = "model.family is lm, which has no source side"
         if isinstance(self.model, LanguageModelConfig):
             if self.data.has_source:
                 raise RecipeError(
@@ -248,23 +249,14 @@ class Recipe:
                     "vocabulary.shared is false, but a language model has one side and one vocabulary; "
                     "leave it out"
                 )
-            require_default(
-                self.subword_sampling,
-                "subword_sampling",
-                "source",
-                because="model.family is lm, which has no source side",
-            )
+            require_default(self.subword_sampling, "subword_sampling", "source", because=no_source)
         elif not self.data.has_source:
             raise RecipeError(
                 'data.source_language: is missing; only a language model (model.family = "lm") has none'
             )
         if not self.data.has_source:
-            require_default(
-                self.filter,
-                "filter",
-                *("max_length_ratio", "leave_out_copies"),
-                because="model.family is lm, which has no source side",
-            )
+            names = "max_length_ratio", "leave_out_copies"
+            require_default(self.filter, "filter", *names, because=no_source)
         if self.guided_alignment.weight:
             self._check_guided()
         if self.vocabulary.model_type == "bpe" and self.subword_sampling.alpha > 1:

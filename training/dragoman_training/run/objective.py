@@ -147,13 +147,9 @@ class Objective(nn.Module):
             elif teacher_forcing >= 1:
                 features_SUD = self.model.decode(memory, state, target_SU)
             else:
+                given = self.model, memory, state, target_SU
                 features_SUD = decode_scheduled(
-                    self.model,
-                    memory,
-                    state,
-                    target_SU,
-                    teacher_forcing=teacher_forcing,
-                    token=self._own_token,
+                    *given, teacher_forcing=teacher_forcing, token=self._own_token
                 )
             penalty = self.model.penalty(memory)
         counted_SU = batch.counted

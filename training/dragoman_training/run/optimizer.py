@@ -21,12 +21,8 @@ def build_optimizer(config: TrainingConfig, model: Seq2Seq) -> torch.optim.Optim
     fused = next(model.parameters()).device.type == "cpu" and config.precision != "fp16"
     if config.optimizer == "adam":
         return torch.optim.Adam(model.parameters(), lr=0.0, betas=config.adam_betas, eps=1e-9, fused=fused)
-    tables = {
-        id(parameter)
-        for module in model.modules()
-        if isinstance(module, nn.Embedding | Positions)
-        for parameter in module.parameters(recurse=False)
-    }
+    looked_up = [module for module in model.modules() if isinstance(module, nn.Embedding | Positions)]
+    tables = {id(weight) for module in looked_up for weight in module.parameters(recurse=False)}
     decayed: list[nn.Parameter] = []
     undecayed: list[nn.Parameter] = []
     for weight in model.parameters():

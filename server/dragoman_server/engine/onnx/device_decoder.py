@@ -48,13 +48,7 @@ class DeviceDecoder(OnnxDecoder):
         """
         super().__init__(bundle, options, sessions)
         self._pads = options.device != "cpu" if pads is None else pads
-        self.regrouper = Regrouper(
-            sessions[REGROUP_GRAPH],
-            self.contract,
-            precision=options.precision,
-            device=options.device,
-            pads=self._pads,
-        )
+        self.regrouper = Regrouper(sessions[REGROUP_GRAPH], self.contract, options, pads=self._pads)
         self.nobody = replace(self.encode([[self._pad]], 1).part, num_sentences=0, num_rows=0)
         """Joins where nobody does: the graph takes no empty tensors."""
 

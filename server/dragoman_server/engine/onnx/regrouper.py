@@ -14,7 +14,7 @@ from dragoman_bundle.manifest import TensorContract
 from onnxruntime import OrtValue
 
 from dragoman_server.engine.decoder import IntArray, padded_rows
-from dragoman_server.engine.onnx.session import run_bound
+from dragoman_server.engine.onnx.session import DecoderOptions, run_bound
 from dragoman_server.engine.onnx.tensors import Array
 
 
@@ -37,15 +37,15 @@ class Regrouper:
         self,
         session: onnxruntime.InferenceSession,
         contract: TensorContract,
+        options: DecoderOptions,
         *,
-        precision: str,
-        device: str,
         pads: bool,
     ) -> None:
         """With `pads`, new parts have as many sentences and rows as `padded_rows` gives."""
         self._session = session
         self._inputs = {value.name for value in session.get_inputs()}
         self._names = [spec.name for spec in (*contract.memory, *contract.state)]
+        device, precision = options.device, options.precision
         self._device = device
         self._pads = pads
         self._position_axis = {own.name: own.shape.index("T") for own in contract.memory if "T" in own.shape}

@@ -206,11 +206,9 @@ class Beams:
         num_tokens = age - len(self._sentences[place].target_start)
         endings = self._endings[place]
         if num_open := self._beam_size - len(endings):
-            live = [
-                Ending(score, num_tokens, row, FinishReason.LENGTH)
-                for row, score in enumerate(self._score_SK[place, :num_open].tolist())
-                if score > -np.inf
-            ]
+            rows = enumerate(self._score_SK[place, :num_open].tolist())
+            length = FinishReason.LENGTH
+            live = [Ending(score, num_tokens, row, length) for row, score in rows if score > -np.inf]
             endings = endings + live
         best = rank(endings, length_penalty=options.length_penalty, num_hypotheses=options.num_hypotheses)
         return tuple(self._hypothesis(place, age, score, ending) for score, ending in best)

@@ -225,12 +225,8 @@ def bootstrap(
 
     All are measured on the same samples of sentences (Koehn 2004).
     """
-    counts = [
-        np.concatenate(
-            [count_matches([line], reference) for line, reference in zip(lines, references, strict=True)]
-        )
-        for lines in systems
-    ]
+    pairs = [zip(lines, references, strict=True) for lines in systems]
+    counts = [np.concatenate([count_matches([line], other) for line, other in own]) for own in pairs]
     random = np.random.default_rng(1)
     samples = random.integers(len(references), size=(NUM_SAMPLES, len(references)))
     scores = np.array([[bleu(own[sample].sum(axis=0)) for sample in samples] for own in counts])
