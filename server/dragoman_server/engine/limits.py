@@ -123,11 +123,9 @@ class Admission:
                 f"and the engine's max_source_tokens is {self.limits.max_source_tokens}; "
                 "send shorter sentences, or start the server with larger --max-source-tokens"
             )
-        for name, ids, vocabulary in (
-            ("source", sentence.source, self.source_vocabulary),
-            ("target_start", sentence.target_start, self.target_vocabulary),
-            ("target_prefix", sentence.target_prefix, self.target_vocabulary),
-        ):
+        for name in ("source", "target_start", "target_prefix"):
+            ids: tuple[int, ...] = getattr(sentence, name)
+            vocabulary = self.source_vocabulary if name == "source" else self.target_vocabulary
             if ids and not (min(ids) >= 0 and max(ids) < vocabulary):
                 wrong = next(id_ for id_ in ids if not 0 <= id_ < vocabulary)
                 raise SentenceError(f"{name} holds token {wrong}; the vocabulary has {vocabulary} tokens")

@@ -75,7 +75,7 @@ class DirectedModel:
             number = np.array([vocabulary.number(word) for word in words.words], np.int32)
             numbers.append(number)
             known.append(number < vocabulary.unknown)
-        direction = Direction.of_text(bitext, *numbers)
+        direction = Direction.of(bitext, numbers)
         source_P, target_P = direction.links.source_P, direction.links.target_P
         # NULL's number is behind the last word's, here and there.
         of_model = np.append(numbers[0], len(self.lexicon.first_V) - 2)
@@ -167,11 +167,8 @@ def load_aligner(folder: Path) -> Aligner:
         sides = []
         for name, words in (("forward", (source, target)), ("backward", (target, source))):
             arrays = saved_folder.read_arrays(folder / f"{name}.npz")
-            lexicon = Lexicon(
-                first_V=arrays["lexicon.first"],
-                target_P=arrays["lexicon.target"],
-                probability_P=arrays["lexicon.probability"],
-            )
+            parts = [arrays[f"lexicon.{part}"] for part in ("first", "target", "probability")]
+            lexicon = Lexicon(first_V=parts[0], target_P=parts[1], probability_P=parts[2])
             own = {key.removeprefix("model."): array for key, array in arrays.items() if key[:6] == "model."}
             model = model_kind(manifest["kinds"][name]).from_arrays(own)
             sides.append(DirectedModel(model, lexicon, *words))

@@ -77,17 +77,11 @@ def write_page(
     predicted = [(finding.label, finding.centres) for finding in findings if finding.centres is not None]
     if predicted:
         plot_centres(predicted, place("local-p.png"))
-        sections += [
-            "## What local-p predicts",
-            CENTRES,
-            link("Predicted centre by target position", "local-p.png"),
-        ]
+        centres = link("Predicted centre by target position", "local-p.png")
+        sections += ["## What local-p predicts", CENTRES, centres]
     plot_training(findings, place("training.svg"))
-    sections += [
-        "## Training curves",
-        link("Validation BLEU and perplexity by minutes and by steps", "training.svg"),
-        _training(findings),
-    ]
+    curves = link("Validation BLEU and perplexity by minutes and by steps", "training.svg")
+    sections += ["## Training curves", curves, _training(findings)]
     path.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
 
 
@@ -98,9 +92,8 @@ def _scores(
     scores: dict[str, list[float]],
 ) -> str:
     header = ["model", "family", "parameters", "BLEU", *(f"{bucket.label} words" for bucket in buckets)]
-    rows = [
-        ["*sentences*", "", "", *(f"*{len(each)}*" for each in (test_set.own, *(b.numbers for b in buckets)))]
-    ]
+    sets = [test_set.own, *(bucket.numbers for bucket in buckets)]
+    rows = [["*sentences*", "", "", *(f"*{len(own)}*" for own in sets)]]
     for finding in findings:
         cells = [finding.bleu(test_set, test_set.own), *scores[finding.label]]
         family, size = finding.recipe.model.family, f"{finding.num_parameters:,}"
@@ -177,10 +170,8 @@ def plot_heat_maps(labelled: Sequence[tuple[str, Example]], path: Path) -> None:
     rows = math.ceil(len(labelled) / columns)
     widest = max(len(example.source_pieces) for _, example in labelled)
     tallest = max(len(example.target_pieces) for _, example in labelled)
-    size = (
-        columns * (widest * CELL_INCHES + LABEL_INCHES),
-        rows * (tallest * CELL_INCHES + LABEL_INCHES + 0.45),
-    )
+    width, height = widest * CELL_INCHES + LABEL_INCHES, tallest * CELL_INCHES + LABEL_INCHES + 0.45
+    size = columns * width, rows * height
     with drawn(path, size) as figure:
         panels = figure.subplots(rows, columns, squeeze=False).flatten()
         for axes, (label, example) in zip(panels, labelled, strict=False):

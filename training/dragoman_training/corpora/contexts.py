@@ -138,7 +138,5 @@ def _replaced(english: str, german: str, form: Form, choices: list[Form]) -> Pai
             return None
         before = before[: found.start()] + article(new.english, found[1]) + " "
     german_place = _places(form.german, german)[0]
-    return (
-        before + new.english + english[place.end() :],
-        german[: german_place.start()] + new.german + german[german_place.end() :],
-    )
+    new_german = german[: german_place.start()] + new.german + german[german_place.end() :]
+    return before + new.english + english[place.end() :], new_german

@@ -111,9 +111,8 @@ def kinds(prepared: Prepared, optional: set[str], *, into_english: bool) -> dict
         )
         found["invented"] = variants.invent(prepared.names)
         found["phrases"] = phrases(into_english=into_english)
-    found["dictionary"] = dictionary.make_pairs(
-        prepared.entries, prepared.counts, language, into_english=into_english
-    )
+    of_words = prepared.entries, prepared.counts, language
+    found["dictionary"] = dictionary.make_pairs(*of_words, into_english=into_english)
     return found
 
 

@@ -147,9 +147,8 @@ class Pairs:
         numbers_N = None
         if shuffler and any(share.weight != 1 for share in shares):
             numbers_N = draw_pairs([(share.num_pairs, share.weight) for share in shares], shuffler)
-        return plan_batches(
-            source_length_P, target_length_P, budget_tokens, shuffler=shuffler, numbers_N=numbers_N
-        )
+        lengths = source_length_P, target_length_P
+        return plan_batches(*lengths, budget_tokens, shuffler=shuffler, numbers_N=numbers_N)
 
     def num_target_tokens(self, numbers: Sequence[int]) -> int:
         """Target tokens of some pairs, eos included."""

@@ -89,9 +89,8 @@ class FilePairs:
             if target is not source:
                 (folder / "target.spm").write_bytes(target.model)
 
-        path = self.cache.entry(
-            "vocabulary", {**self._identity(), "options": dataclasses.asdict(config)}, make
-        )
+        made_of = {**self._identity(), "options": dataclasses.asdict(config)}
+        path = self.cache.entry("vocabulary", made_of, make)
         source = Tokenizer.load(path / "source.spm")
         return source, source if config.shared else Tokenizer.load(path / "target.spm")
 

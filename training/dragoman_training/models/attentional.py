@@ -89,9 +89,8 @@ class AttentionalLSTM(Seq2Seq):
         self._embedding_scale = config.embedding_scale
         std = config.embedding_std / config.embedding_scale
         self.source_embedding, self.target_embedding = embeddings(vocabulary, width, std)
-        self.encoder = BidirectionalEncoder(
-            "lstm", width, config.encoder_units, config.encoder_layers, dropout=config.dropout
-        )
+        sizes = width, config.encoder_units, config.encoder_layers
+        self.encoder = BidirectionalEncoder("lstm", *sizes, dropout=config.dropout)
         self.bridge = nn.Linear(memory_size, 2 * config.decoder_layers * units)
         if config.input_feeding:
             self.token_input = nn.Linear(width, 4 * units)

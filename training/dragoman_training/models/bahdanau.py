@@ -70,9 +70,8 @@ class Bahdanau(Seq2Seq):
         self.embedding_scale = math.sqrt(width)
         std = config.embedding_std / self.embedding_scale
         self.source_embedding, self.target_embedding = embeddings(vocabulary, width, std)
-        self.encoder = BidirectionalEncoder(
-            config.cell, width, config.encoder_units, config.encoder_layers, dropout=config.dropout
-        )
+        sizes = config.cell, width, config.encoder_units, config.encoder_layers
+        self.encoder = BidirectionalEncoder(*sizes, dropout=config.dropout)
         self.bridge = nn.Linear(config.encoder_units, units)
         self.attention = AdditiveAttention(
             query_size=units, value_size=memory_size, units=config.attention_units
@@ -120,9 +119,8 @@ class Bahdanau(Seq2Seq):
     ) -> tuple[Tensor, Tensor, Tensors]:
         """One step of all rows from their projected tokens: context, attention and the new state."""
         query_SKH = state["hidden"].unflatten(0, projected_SKG.shape[:2])
-        context_SKM, attention_SKT = self.attention(
-            query_SKH, memory["keys"], memory["values"], memory["mask"]
-        )
+        encoded = memory["keys"], memory["values"], memory["mask"]
+        context_SKM, attention_SKT = self.attention(query_SKH, *encoded)
         inputs_RG = (projected_SKG + self.context_input(context_SKM)).flatten(0, 1)
         if isinstance(self.cell, LSTMCell):
             hidden_RH, cell_RH = self.cell(inputs_RG, state["hidden"], state["cell"])

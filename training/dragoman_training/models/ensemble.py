@@ -57,9 +57,8 @@ class Ensemble(Seq2Seq):
         features, attentions = [], []
         new: Tensors = {}
         for number, member in self._numbered():
-            features_RD, attention_SKT, own_new = member.step(
-                token_SK, _own(number, memory), _own(number, state)
-            )
+            own_memory, own_state = _own(number, memory), _own(number, state)
+            features_RD, attention_SKT, own_new = member.step(token_SK, own_memory, own_state)
             features.append(features_RD)
             attentions.append(attention_SKT)
             new |= _named(number, own_new)

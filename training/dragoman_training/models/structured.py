@@ -70,9 +70,8 @@ class Structured(AttentionalLSTM):
         attention = partial(GeneralAttention, query_size=config.decoder_units, value_size=memory_size)
         super().__init__(config, vocabulary, attention, context_size=memory_size)
         self.config = config
-        self.annotation = SelfAnnotation(
-            states_size=memory_size, units=config.annotation_units, annotations=config.annotations
-        )
+        units, annotations = config.annotation_units, config.annotations
+        self.annotation = SelfAnnotation(states_size=memory_size, units=units, annotations=annotations)
 
     def remember(self, states_STM: Tensor, mask_ST: Tensor) -> Tensors:
         vectors_SNM, weights_SNT = self.annotation(states_STM, mask_ST)

@@ -118,9 +118,8 @@ class Transformer(Seq2Seq):
         if not config.shared_positions:
             self.target_positions = Positions(config.max_positions, width, config.positions)
         self.encoder_layers = nn.ModuleList(EncoderLayer(*sizes) for _ in range(config.encoder_layers))
-        self.decoder_layers = nn.ModuleList(
-            DecoderLayer(*sizes, config.past) for _ in range(config.decoder_layers)
-        )
+        layers = (DecoderLayer(*sizes, config.past) for _ in range(config.decoder_layers))
+        self.decoder_layers = nn.ModuleList(layers)
         is_pre = config.norm == "pre"
         self.encoder_norm = nn.LayerNorm(width) if is_pre else nn.Identity()
         self.decoder_norm = nn.LayerNorm(width) if is_pre else nn.Identity()

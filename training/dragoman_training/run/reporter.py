@@ -42,9 +42,8 @@ class Reporter:
     def __init__(self, folder: Path, *, first_step: int = 0) -> None:
         """Writes to `folder`; curves of an earlier run are kept up to `first_step`, that step's included."""
         self._console = Console()
-        self._board = SummaryWriter(
-            str(folder / "tensorboard"), purge_step=first_step + 1 if first_step else None
-        )
+        purge_step = first_step + 1 if first_step else None
+        self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=purge_step)
         self._bar = progress.Progress(
             progress.TextColumn("epoch {task.fields[epoch]} {task.description}"),
             progress.BarColumn(),

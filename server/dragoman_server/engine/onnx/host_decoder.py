@@ -155,12 +155,10 @@ class HostDecoder(OnnxDecoder):
         given = {"source": source_ST, "source_length": length_S}
         arrays = self.sessions[ENCODER_GRAPH].run([*self._memory, *self._state], given, self._run_options)
         chooser = self.chooser(beam_size)
-        return Encoded(
-            memory=dict(zip(self._memory, arrays, strict=False)),
-            state=dict(zip(self._state, arrays[len(self._memory) :], strict=True)),
-            num_sentences=len(sources),
-            offer=None if chooser is None else chooser.choose(sources),
-        )
+        memory = dict(zip(self._memory, arrays, strict=False))
+        state = dict(zip(self._state, arrays[len(self._memory) :], strict=True))
+        offer = None if chooser is None else chooser.choose(sources)
+        return Encoded(memory=memory, state=state, num_sentences=len(sources), offer=offer)
 
     def open_batch(self, beam_size: int) -> OnnxBatch:
         """Implements `Decoder.open_batch`."""

@@ -88,14 +88,10 @@ class _Engines:
         self._unheard: set[int] = set()
         # Guards the two above.
         self._lock = threading.Lock()
+        first, limits = start.first_number, begin.limits
         self._engines = [
-            Engine(
-                decoder,
-                limits=begin.limits,
-                listener=partial(self._hear, place),
-                number=start.first_number + place,
-            )
-            for place in range(start.num_engines)
+            Engine(decoder, limits=limits, listener=partial(self._hear, n), number=first + n)
+            for n in range(start.num_engines)
         ]
         # The other side has decided what is let in.
         unbounded = replace(begin.limits, max_queue=sys.maxsize, max_queue_seconds=math.inf)

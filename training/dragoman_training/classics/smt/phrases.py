@@ -198,9 +198,8 @@ def learn_phrases(bitext: Bitext, links: Sequence[Matrix], max_words: int, max_o
     source_X, trie = _nodes(bitext, spans[:, 0], spans[:, 1], max_words)
     target_X, target_trie = _nodes(bitext.reversed(), spans[:, 2], spans[:, 3], max_words)
     key_X = source_X * len(target_trie) + target_X
-    key_P, example_P, number_X, count_P = np.unique(
-        key_X, return_index=True, return_inverse=True, return_counts=True
-    )
+    distinct = np.unique(key_X, return_index=True, return_inverse=True, return_counts=True)
+    key_P, example_P, number_X, count_P = distinct
     source_P, target_P = key_P // len(target_trie), key_P % len(target_trie)
     source_L, target_L = _places(bitext, links)
     forward_X = _sums(word_weights(bitext, source_L, target_L), spans[:, 2], spans[:, 3])

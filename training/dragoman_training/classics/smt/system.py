@@ -230,9 +230,8 @@ def train_system(
 def _link(pairs: Sequence[WordPair], options: SystemOptions, tell: Say) -> list[Matrix]:
     """The links of the words, without regard to case."""
     lowered = [([word.lower() for word in one], [word.lower() for word in other]) for one, other in pairs]
-    aligner = train_aligner(
-        lowered, TrainingOptions(model=options.aligner), WordRule(), lambda iteration: tell(str(iteration))
-    )
+    how = TrainingOptions(model=options.aligner)
+    aligner = train_aligner(lowered, how, WordRule(), lambda iteration: tell(str(iteration)))
     links: list[Matrix] = []
     for first in range(0, len(lowered), BLOCK_PAIRS):
         links += aligner.align(lowered[first : first + BLOCK_PAIRS], options.symmetrize)

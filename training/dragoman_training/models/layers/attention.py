@@ -206,9 +206,8 @@ class HeadedAttention(Attention):
     ) -> tuple[Tensor, Tensor]:
         """Context, and the weights of every head, [S, H, Q, T]."""
         window_S1QT = None if window_SQT is None else window_SQT.unsqueeze(1)
-        context_SHQA, weights_SHQT = self.heads(
-            self._queries(query_SQD), keys, values, mask_ST.unsqueeze(1), window_S1QT
-        )
+        query_SHQA, mask_S1T = self._queries(query_SQD), mask_ST.unsqueeze(1)
+        context_SHQA, weights_SHQT = self.heads(query_SHQA, keys, values, mask_S1T, window_S1QT)
         return self.join(context_SHQA), weights_SHQT
 
     def context(self, query_SQD: Tensor, keys: Tensor, values: Tensor, mask_ST: Tensor) -> Tensor:

@@ -198,9 +198,8 @@ class StackedRecurrent(nn.Module):
             projected_RG = functional.linear(dropped_RD, input_weight, input_bias)
             recurrent_RG = functional.linear(state[f"hidden{number}"], recurrent_weight, recurrent_bias)
             if isinstance(layer, nn.LSTM):
-                inputs_RD, new[f"cell{number}"] = lstm_gates(
-                    projected_RG + recurrent_RG, state[f"cell{number}"]
-                )
+                gates_RG = projected_RG + recurrent_RG
+                inputs_RD, new[f"cell{number}"] = lstm_gates(gates_RG, state[f"cell{number}"])
             elif isinstance(layer, nn.GRU):
                 inputs_RD = gru_gates(projected_RG, recurrent_RG, state[f"hidden{number}"])
             else:
