@@ -49,7 +49,7 @@ class Attention(nn.Module, ABC):
         """Returns context [S, Q, D] and weights [S, Q, T]; a position that is masked weighs exactly 0.
 
         `mask_ST` is 0 at padding. `window_SQT`, if there is one, is 0 where a query may not look at all, and
-        elsewhere a factor that its weight is multiplied by after the softmax (`window`); it must leave each
+        elsewhere a factor that its weight is multiplied by after the softmax (`Window`); it must leave each
         query at least one position within the mask.
         """
 
