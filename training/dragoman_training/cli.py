@@ -97,13 +97,7 @@ def train(
 
 
 def _train(
-    recipe: "Recipe",
-    data_folder: Path,
-    folder: Path,
-    corpus_cache: Path,
-    processes: "Processes",
-    *,
-    resume: bool,
+    recipe: "Recipe", data_folder: Path, folder: Path, cache: Path, processes: "Processes", *, resume: bool
 ) -> None:
     """One process's part in the training."""
     import torch
@@ -135,7 +129,7 @@ def _train(
     say("Reading the corpora.")
     valid_pairs = read_corpus(recipe.data, "valid", data_folder)
     train_pairs = processes.leader_first(
-        lambda: open_training_pairs(recipe, data_folder, corpus_cache, say, load_linker)
+        lambda: open_training_pairs(recipe, data_folder, cache, say, load_linker)
     )
     start = None if saved else load_start(recipe, data_folder)
     if saved:
@@ -148,16 +142,8 @@ def _train(
     first_step = saved[2]["step"] if saved else 0
     reporting = Reporter(folder, first_step=first_step) if processes.leads else nullcontext()
     with reporting as reporter, StopRequest(quiet=not processes.leads) as stop:
-        trainer = Trainer(
-            recipe,
-            tokenizers,
-            tokenized,
-            valid_pairs,
-            folder=folder,
-            processes=processes,
-            reporter=reporter,
-            stop=stop,
-        )
+        given = recipe, tokenizers, tokenized, valid_pairs
+        trainer = Trainer(*given, folder=folder, processes=processes, reporter=reporter, stop=stop)
         if start:
             trainer.begin_with(start)
         if saved:

@@ -197,15 +197,7 @@ def _pace(recipe: "Recipe", train: "Corpus", valid: "Corpus") -> tuple[int, int,
                 raise
             vocabulary = dataclasses.replace(vocabulary, size=vocabulary.size * 3 // 4)
     with join_processes("auto") as processes:
-        trainer = Trainer(
-            recipe,
-            tokenizers,
-            sample,
-            valid,
-            folder=Path(),
-            processes=processes,
-            reporter=None,
-            stop=StopRequest(),
-        )
+        given = recipe, tokenizers, sample, valid
+        trainer = Trainer(*given, folder=Path(), processes=processes, reporter=None, stop=StopRequest())
         seconds = trainer.seconds_a_step(MEASURED_STEPS)
     return vocabulary.size, max(1, trainer.steps_per_epoch * len(train) // len(sample)), seconds

@@ -18,19 +18,11 @@ from multiprocessing import get_context, parent_process
 import numpy as np
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
+from dragoman_training.data import token_ids
 from dragoman_training.data.corpus import Checksums, Corpus, checksums
 from dragoman_training.data.files import TextBlock, pairs_of
 from dragoman_training.data.pair_filter import DUPLICATES, ONE_SIDED, TOO_LONG, reasons_to_leave_out
-from dragoman_training.data.token_ids import (
-    Share,
-    TokenIds,
-    TokenizedCorpus,
-    TokenizedPairs,
-    first_of_equals,
-    flatten,
-    id_type,
-    marks,
-)
+from dragoman_training.data.token_ids import TokenIds
 from dragoman_training.data.vocabulary import Tokenizers
 from dragoman_training.recipe.data import FilterConfig
 
@@ -51,7 +43,7 @@ class Tokenizing:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TokenBlock(TokenizedPairs):
+class TokenBlock(token_ids.TokenizedPairs):
     """Some pairs of a corpus, without those that are left out by themselves; duplicates are still there."""
 
     part_number: int = 0
@@ -61,19 +53,19 @@ class TokenBlock(TokenizedPairs):
 
 def tokenize(
     corpus: Corpus, tokenizers: Tokenizers, *, max_tokens: int | None, pair_filter: FilterConfig | None = None
-) -> TokenizedCorpus:
+) -> token_ids.TokenizedCorpus:
     """Tokenizes a corpus in memory, without pairs that the filter or `tokenize_pairs` leaves out."""
     pair_filter = pair_filter or FilterConfig()
     block = tokenize_pairs(corpus, tokenizers, max_tokens=max_tokens, pair_filter=pair_filter)
     sides, mark_P, texts = block.sides, block.mark_P, block.texts
     assert texts is not None
     if pair_filter.leave_out_duplicates:
-        is_first = first_of_equals(mark_P)
+        is_first = token_ids.first_of_equals(mark_P)
         block = replace(block, left_out={**block.left_out, DUPLICATES: int((~is_first).sum())})
         source, target = (TokenIds(own.ids_N, own.begin_S[is_first], own.length_S[is_first]) for own in sides)
         sides, mark_P = (source, target), mark_P[is_first]
         texts = list(compress(texts[0], is_first)), list(compress(texts[1], is_first))
-    return TokenizedCorpus(
+    return token_ids.TokenizedCorpus(
         sides=sides,
         texts=texts,
         mark_P=mark_P,
@@ -82,7 +74,7 @@ def tokenize(
         left_out=block.left_out,
         num_unknown=block.num_unknown,
         num_copies=block.num_copies,
-        shares=[Share(num_pairs=len(mark_P), weight=1.0)],
+        shares=[token_ids.Share(num_pairs=len(mark_P), weight=1.0)],
     )
 
 
@@ -113,7 +105,7 @@ def tokenize_pairs(
             reasons[index] = TOO_LONG
     is_kept = [reasons[index] is None for index in indices]
     source_ids, target_ids = (
-        flatten(list(compress(side, is_kept)), id_type(tokenizer.vocabulary_size))
+        token_ids.flatten(list(compress(side, is_kept)), token_ids.id_type(tokenizer.vocabulary_size))
         for side, tokenizer in zip(ids, tokenizers, strict=True)
     )
     sources, targets = (list(compress(side, is_kept)) for side in texts)
@@ -121,7 +113,7 @@ def tokenize_pairs(
     return TokenBlock(
         sides=(source_ids, target_ids),
         texts=(sources, targets),
-        mark_P=np.fromiter(marks(used), np.uint64, len(used)),
+        mark_P=np.fromiter(token_ids.marks(used), np.uint64, len(used)),
         num_read=len(pairs),
         checksums=checksums(pairs),
         left_out=Counter(filter(None, reasons)) + Counter({ONE_SIDED: pairs.num_one_sided}),

@@ -16,18 +16,11 @@ import onnxruntime
 from dragoman_bundle.manifest import ENCODER_GRAPH, SHORTLIST_GRAPH, TensorContract
 
 from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
+from dragoman_server.engine.onnx import tensors
 from dragoman_server.engine.onnx.candidates import BatchCandidates, Offer
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.session import shrinking
-from dragoman_server.engine.onnx.tensors import (
-    Array,
-    Memory,
-    Moves,
-    align,
-    join_rows,
-    pad_sources,
-    steps_to_keep,
-)
+from dragoman_server.engine.onnx.tensors import Array
 from dragoman_server.engine.search.history import Ages
 
 WANTS_ATTENTION = "wants_attention"
@@ -59,7 +52,7 @@ class OnnxBatch:
         self._run_options = run_options
         self._candidates = candidates
         axes = {spec.name: spec.shape.index("T") for spec in contract.memory if "T" in spec.shape}
-        self._buffers = {spec.name: Memory(axes.get(spec.name)) for spec in contract.memory}
+        self._buffers = {spec.name: tensors.Memory(axes.get(spec.name)) for spec in contract.memory}
         self._growth_axis = {spec.name: spec.growth_axis for spec in contract.state}
         self._padded_behind = {spec.name: precision in spec.padded_behind for spec in contract.state}
         self._grows = any(axis is not None for axis in self._growth_axis.values())
@@ -74,7 +67,7 @@ class OnnxBatch:
 
     def regroup(self, origin_S: IntArray, joined: Sequence[Encoded], source_positions: int) -> None:
         """Implements `Batch.regroup`."""
-        moves = Moves(origin_S, self._ages.num_sentences, [encoded.num_sentences for encoded in joined])
+        moves = tensors.Moves(origin_S, self._ages.num_sentences, [own.num_sentences for own in joined])
         for name, buffer in self._buffers.items():
             buffer.regroup(moves, [encoded.memory[name] for encoded in joined], source_positions)
             self._memory[name] = buffer.array
@@ -123,7 +116,7 @@ class OnnxBatch:
             arrays = [encoded.state[name] for encoded in joined]
             if name in self._state:
                 behind, grown = self._padded_behind[name], self._num_grown
-                self._state[name] = join_rows(
+                self._state[name] = tensors.join_rows(
                     self._state[name], arrays, growth_axis, grown, padded_behind=behind
                 )
             else:
@@ -131,7 +124,7 @@ class OnnxBatch:
 
     def _trim_states(self) -> None:
         """Drops the steps that only those lived through who left, where they are a good part of all."""
-        excess = self._num_grown - steps_to_keep(self._num_grown, self._ages.oldest())
+        excess = self._num_grown - tensors.steps_to_keep(self._num_grown, self._ages.oldest())
         if not excess:
             return
         self._num_grown -= excess
@@ -139,7 +132,8 @@ class OnnxBatch:
             if growth_axis is not None:
                 array = self._state[name]
                 length = array.shape[growth_axis] - excess
-                self._state[name] = align(array, growth_axis, length, padded_behind=self._padded_behind[name])
+                behind = self._padded_behind[name]
+                self._state[name] = tensors.align(array, growth_axis, length, padded_behind=behind)
 
 
 class HostDecoder(OnnxDecoder):
@@ -149,7 +143,7 @@ class HostDecoder(OnnxDecoder):
 
     def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> Encoded:
         """Implements `Decoder.encode`."""
-        source_ST, length_S = pad_sources(
+        source_ST, length_S = tensors.pad_sources(
             sources, self._pad, num_sentences=len(sources), source_positions=max(map(len, sources))
         )
         given = {"source": source_ST, "source_length": length_S}
