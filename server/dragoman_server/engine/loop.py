@@ -199,8 +199,9 @@ class Engine:
             self._publish()
             self._show_life()
             is_busy = self._scheduler.num_waiting or self._scheduler.num_running
-            patience = None if self._release_at is None else max(0.0, self._release_at - time.monotonic())
-            has_work = is_busy or self._inbox.wait(patience)
+            release_at = self._release_at
+            timeout_seconds = None if release_at is None else max(0.0, release_at - time.monotonic())
+            has_work = is_busy or self._inbox.wait(timeout_seconds)
             if not is_busy:
                 self._busy_since = time.monotonic()
             if self._inbox.is_closed:
