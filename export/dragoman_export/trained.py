@@ -32,10 +32,8 @@ from dragoman_export.reference.imported import (
     Imported,
     TransformerArchitecture,
 )
-from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.decoding.members import as_one, decoding_of
+from dragoman_training.checkpoint import Checkpoint, as_one, decoding_of, provenances
 from dragoman_training.models import LanguageModelConfig, Seq2Seq, Transformer
-from dragoman_training.provenance import provenances
 
 
 @dataclass(frozen=True)

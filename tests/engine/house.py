@@ -10,7 +10,6 @@ from typing import Any
 
 from tests.engine.table_decoder import EOS, FloatArray, TableDecoder, Tokens, random_model
 
-from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.decoder import Decoder
 from dragoman_server.engine.events import (
     BatchStepped,
@@ -21,7 +20,7 @@ from dragoman_server.engine.events import (
     SentenceEnded,
     ignore,
 )
-from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.limits import Admission, EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence, SentenceResult

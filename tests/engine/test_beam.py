@@ -23,8 +23,7 @@ from tests.engine.table_decoder import (
 
 from dragoman_server.engine.decoder import StepOutput
 from dragoman_server.engine.request import FinishReason, Hypothesis, SearchOptions, Sentence
-from dragoman_server.engine.search.beam import Beams, advance
-from dragoman_server.engine.search.ranking import Ending, normalised_score, rank
+from dragoman_server.engine.search.beam import Beams, Ending, advance, normalised_score, rank
 from dragoman_training.recipe.settings import DecodingConfig
 
 

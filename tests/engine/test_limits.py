@@ -6,9 +6,8 @@ from contextlib import nullcontext
 import pytest
 from tests.engine.house import VOCABULARY, sentence
 
-from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import QueueFullError, SentenceError
-from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.limits import Admission, EngineLimits
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
 
 OPTIONS = SearchOptions(beam_size=4, num_hypotheses=2, length_penalty=1.0, max_output_tokens=3)

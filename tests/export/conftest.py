@@ -20,8 +20,7 @@ from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.parity.gate import ParityGate
 from dragoman_export.parity.torch_reference import TorchReference
-from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.decoding.members import as_one
+from dragoman_training.checkpoint import Checkpoint, as_one
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,8 +12,7 @@ from tests.export.toy_checkpoint import PROGRESS, make_members, save
 from dragoman_export.card.training_text import AGAIN, AGAIN_IF_ENDED, ALIKE, training_text
 from dragoman_export.cli import export
 from dragoman_export.trained import subject_of
-from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.provenance import provenances
+from dragoman_training.checkpoint import Checkpoint, provenances
 from dragoman_training.recipe.reader import load_recipe
 from dragoman_training.recipe.settings import CardConfig
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dragoman_export.bundle_files import recipe_files
-from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.checkpoint import Checkpoint, path_tail
 from dragoman_training.markdown import enumeration
-from dragoman_training.provenance import path_tail
 from dragoman_training.recipe.data import DataConfig
 
 ENSEMBLE = """An ensemble: in each step the normalised geometric mean of what its members say, trained apart.

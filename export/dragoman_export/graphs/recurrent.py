@@ -13,8 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dragoman_training.models.layers.recurrent import BidirectionalLayer
-from dragoman_training.models.layers.stacked import ForwardLayer
+from dragoman_training.models.layers.recurrent import BidirectionalLayer, ForwardLayer
 
 Attributes = dict[
     str, int | float | str | bool | Sequence[int] | Sequence[float] | Sequence[str] | Sequence[bool]

@@ -20,7 +20,7 @@ from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_export.shortlist.options import ShortlistOptions, make_shortlist, shortlist_of
-from dragoman_training.alignment.translation_table import TranslationTable
+from dragoman_training.alignment.pieces import TranslationTable
 
 MAGIC = 0xF11A48D5013417F5
 _HEADER = struct.Struct("<6Q")

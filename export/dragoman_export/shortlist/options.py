@@ -11,7 +11,7 @@ from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
-from dragoman_training.alignment.translation_table import TranslationTable
+from dragoman_training.alignment.pieces import TranslationTable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from onnxruntime import InferenceSession, OrtValue
 from tests.engine.exported import ON_DEVICE, VOCABULARY, export_family, random_sentences, translate
 
 from dragoman_server.engine import DecoderError, Sentence, StepInput, StepOutput
+from dragoman_server.engine.decoder import padded_rows
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.device_decoder import DeviceDecoder
 from dragoman_server.engine.onnx.host_decoder import HostDecoder
@@ -26,7 +27,6 @@ from dragoman_server.engine.onnx.session import (
     open_session,
 )
 from dragoman_server.engine.onnx.tensors import Memory, Moves
-from dragoman_server.engine.scheduling.padding import padded_rows
 
 
 class Journey:

@@ -9,9 +9,9 @@ from tests.export.toy_checkpoint import CONFIGS, make_members, random_sources, t
 
 from dragoman_server.engine import SearchOptions, Sentence
 from dragoman_server.engine.decoder import StepInput
-from dragoman_server.engine.onnx.batch import OnnxBatch
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
-from dragoman_training.decoding.members import as_one
+from dragoman_server.engine.onnx.host_decoder import OnnxBatch
+from dragoman_training.checkpoint import as_one
 from dragoman_training.decoding.translator import TorchStepper
 
 GROWING = ("transformer", "lm", "ensemble", "transformer-post")

@@ -9,9 +9,8 @@ from tests.engine import openers
 from tests.engine.house import Recorder
 from tests.engine.table_decoder import TableDecoder
 
-from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.events import Listener
-from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.limits import Admission, EngineLimits
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.request import Sentence

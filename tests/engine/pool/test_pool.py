@@ -14,10 +14,9 @@ from tests.engine.exported import random_sentences
 from tests.engine.house import VOCABULARY, Recorder, endless, pool_over, sentence, wait_until
 from tests.engine.table_decoder import TableDecoder, Tokens, random_model
 
-from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import EngineClosedError, QueueFullError, QueueTooSlowError
 from dragoman_server.engine.events import Outcome
-from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.limits import Admission, EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions

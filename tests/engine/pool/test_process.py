@@ -20,7 +20,6 @@ from tests.engine.pool.conftest import Start
 from tests.engine.table_decoder import TableDecoder
 from tests.shipped import shipped_bundle
 
-from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import (
     DeadlineExpiredError,
     DecoderError,
@@ -28,7 +27,7 @@ from dragoman_server.engine.errors import (
     EngineLostError,
 )
 from dragoman_server.engine.events import BatchStepped, Event, Outcome
-from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.limits import Admission, EngineLimits
 from dragoman_server.engine.onnx.opening import open_decoder, opener
 from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool

@@ -6,12 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.house import ticket
 
+from dragoman_server.engine.decoder import padded_positions
 from dragoman_server.engine.request import Priority
 from dragoman_server.engine.scheduling.budget import Amount, Room
-from dragoman_server.engine.scheduling.grouping import OVERHEAD_SENTENCES, group_by_length
-from dragoman_server.engine.scheduling.joining import CROWD_WEIGHT, WEIGHTS, WINDOW, Patience, choose
+from dragoman_server.engine.scheduling.joining import (
+    CROWD_WEIGHT,
+    OVERHEAD_SENTENCES,
+    WEIGHTS,
+    WINDOW,
+    Patience,
+    choose,
+    group_by_length,
+)
 from dragoman_server.engine.scheduling.lane import Lane, Regrouping
-from dragoman_server.engine.scheduling.padding import padded_positions
 from dragoman_server.engine.ticket import Ticket
 
 INTERACTIVE, BULK = Priority

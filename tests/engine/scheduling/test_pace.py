@@ -5,9 +5,16 @@ from collections.abc import Callable, Iterable
 import pytest
 from tests.engine.house import sentence
 
-from dragoman_server.engine.scheduling.pace import Pace
-from dragoman_server.engine.scheduling.throughput import MAX_EXTRAPOLATION, MEMORY_SECONDS, Throughput
-from dragoman_server.engine.scheduling.turn_cost import MAX_SURPRISE, MEMORY, MIN_TURNS, TurnCost
+from dragoman_server.engine.scheduling.pace import (
+    MAX_EXTRAPOLATION,
+    MAX_SURPRISE,
+    MEMORY_SECONDS,
+    MEMORY_TURNS,
+    MIN_TURNS,
+    Pace,
+    Throughput,
+    TurnCost,
+)
 
 ROWS = (10, 20, 30, 40)
 
@@ -51,7 +58,7 @@ def test_rows_that_take_turns_of_their_own_are_fewer() -> None:
 
 def test_what_turns_took_long_ago_is_forgotten() -> None:
     cost = after(ROWS * 100, lambda rows: 0.004 + 0.001 * rows)
-    after(ROWS * MEMORY, lambda rows: 0.020 + 0.001 * rows, cost)
+    after(ROWS * MEMORY_TURNS, lambda rows: 0.020 + 0.001 * rows, cost)
     # Five rows take 25 ms, and fifty more 75.
     assert cost.rows_beside(5, 3.0) == pytest.approx(50, rel=0.05)
 
@@ -60,8 +67,8 @@ def test_a_machine_that_stood_still_for_a_moment_changes_little() -> None:
     cost = after(ROWS * 100, lambda rows: 0.004 + 0.001 * rows)
     known = cost.rows_beside(5, 3.0)
     after([25], lambda rows: 60.0, cost)
-    # As much as a turn that took MAX_SURPRISE times as long: 3 * 29 ms more in one of MEMORY.
-    later = 2 * ((0.004 + (MAX_SURPRISE - 1) * 0.029 / MEMORY) / 0.001 + 5)
+    # As much as a turn that took MAX_SURPRISE times as long: 3 * 29 ms more in one of MEMORY_TURNS.
+    later = 2 * ((0.004 + (MAX_SURPRISE - 1) * 0.029 / MEMORY_TURNS) / 0.001 + 5)
     assert known < cost.rows_beside(5, 3.0) == pytest.approx(later, rel=0.01)
 
 

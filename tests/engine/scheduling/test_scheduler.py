@@ -10,11 +10,10 @@ from tests.engine.house import ticket
 
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority
-from dragoman_server.engine.scheduling.deadlines import MANY_ENDED
 from dragoman_server.engine.scheduling.joining import WINDOW
 from dragoman_server.engine.scheduling.lane import Lane
-from dragoman_server.engine.scheduling.scheduler import CALM_SECONDS, Scheduler
-from dragoman_server.engine.scheduling.turn_cost import MIN_TURNS
+from dragoman_server.engine.scheduling.pace import MIN_TURNS
+from dragoman_server.engine.scheduling.scheduler import CALM_SECONDS, MANY_ENDED, Scheduler
 from dragoman_server.engine.ticket import Ticket
 
 

@@ -19,8 +19,7 @@ from dragoman_export.graphs.builder import OPSET, Graphs
 from dragoman_export.graphs.trace import trace
 from dragoman_export.manifest import tensor_contract
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.models.layers.recurrent import BidirectionalLayer
-from dragoman_training.models.layers.stacked import ForwardLayer
+from dragoman_training.models.layers.recurrent import BidirectionalLayer, ForwardLayer
 
 
 def shapes(values: list[ir.Value]) -> dict[str, tuple[str, list[int | str]]]:

@@ -14,7 +14,7 @@ from dragoman_export.graphs.step_end import StepInputs, block_size, end_step, se
 from dragoman_export.graphs.traced_attention import exponentials
 from dragoman_export.parity.onnx_stepper import open_session, run_session
 from dragoman_export.reference.imported import BIAS, OUTPUT
-from dragoman_server.engine.scheduling.padding import padded_positions
+from dragoman_server.engine.decoder import padded_positions
 
 HEADS, HEAD_WIDTH = 16, 64
 

@@ -16,8 +16,7 @@ from dragoman_export.graphs.rewrites import find_output_product
 from dragoman_export.int8.calibration import shared_step
 from dragoman_export.int8.graph import Int8Graph, quantize_weight
 from dragoman_export.int8.quantize import bounded_states
-from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.decoding.members import as_one
+from dragoman_training.checkpoint import Checkpoint, as_one
 from dragoman_training.models import LuongConfig, Transformer
 
 

@@ -16,8 +16,7 @@ from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate
 from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper
 from dragoman_export.parity.torch_reference import TorchReference
-from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.decoding.members import as_one
+from dragoman_training.checkpoint import Checkpoint, as_one
 
 
 def open_gate_of(checkpoint: Checkpoint) -> ParityGate:

@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dragoman_training.alignment.aligner import load_aligner
+from dragoman_training.alignment.bitext import WordRule
 from dragoman_training.alignment.cli import align
 from dragoman_training.alignment.links import METHODS
-from dragoman_training.alignment.text import WordRule
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.training.toy_pairs import toy_corpus, toy_model
 
 from dragoman_training.alignment.head import agreements, choose_head, likeliest_links, look_through
-from dragoman_training.alignment.translation_table import TranslationTable
+from dragoman_training.alignment.pieces import TranslationTable
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.models.transformer import AlignmentHead, Transformer, TransformerConfig
 

@@ -5,10 +5,9 @@ import pytest
 from tests.export.toy_checkpoint import train_tokenizer
 
 from dragoman_training.alignment.aligner import Aligner
-from dragoman_training.alignment.pieces import count_links, learn_table
-from dragoman_training.alignment.text import WordRule
+from dragoman_training.alignment.bitext import WordRule
+from dragoman_training.alignment.pieces import TranslationTable, count_links, learn_table
 from dragoman_training.alignment.training import TrainingOptions, train_aligner
-from dragoman_training.alignment.translation_table import TranslationTable
 from dragoman_training.data.corpus import Corpus
 
 

@@ -11,18 +11,16 @@ import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.training.toy_pairs import part_of_toy, refusal, run_training, toy_corpus, toy_model, toy_tokenizer
 
-from dragoman_training.checkpoint import Checkpoint, load_checkpoint
+from dragoman_training.checkpoint import Checkpoint, load_checkpoint, provenances
 from dragoman_training.data.batch_plan import draw_pairs, shuffler_of
 from dragoman_training.data.batching import Pairs, warnings_about
 from dragoman_training.data.corpus import Corpus, CorpusError
 from dragoman_training.data.files import Part, read_corpus, read_lines
-from dragoman_training.data.pair_filter import filtered, reasons_to_leave_out
+from dragoman_training.data.pair_filter import filtered, reasons_to_leave_out, show_left_out
 from dragoman_training.data.survey import survey
-from dragoman_training.data.tokenized_corpus import show_left_out
 from dragoman_training.data.tokenizing import tokenize
 from dragoman_training.data.training_corpus import TrainingCorpusError, read_training_corpus
 from dragoman_training.models import LanguageModelConfig, PlainConfig
-from dragoman_training.provenance import provenances
 from dragoman_training.recipe.data import DataConfig, FilterConfig, RecipeError
 from dragoman_training.recipe.settings import Recipe, TrainingConfig
 

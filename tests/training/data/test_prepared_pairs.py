@@ -25,11 +25,10 @@ from dragoman_training.data.batching import Pairs
 from dragoman_training.data.cache import CorpusCache, CorpusCacheError
 from dragoman_training.data.corpus import Corpus, CorpusError
 from dragoman_training.data.files import read_corpus
-from dragoman_training.data.subword_sampler import make_samplers
-from dragoman_training.data.tokenized_corpus import TokenizedCorpus
+from dragoman_training.data.token_ids import TokenizedCorpus
 from dragoman_training.data.tokenizing import tokenize
 from dragoman_training.data.training_pairs import FilePairs, open_training_pairs
-from dragoman_training.data.vocabulary import train_tokenizers
+from dragoman_training.data.vocabulary import make_samplers, train_tokenizers
 from dragoman_training.models import LanguageModelConfig, LuongConfig
 from dragoman_training.recipe.data import DataConfig, FilterConfig, SubwordSamplingConfig, VocabularyConfig
 from dragoman_training.recipe.settings import GuidedAlignmentConfig, Recipe, TrainingConfig

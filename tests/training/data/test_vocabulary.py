@@ -17,8 +17,7 @@ from tests.training.toy_pairs import SOURCES, TARGETS, toy_corpus
 
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.data.subword_sampler import SubwordSampler, make_samplers
-from dragoman_training.data.vocabulary import train_tokenizers
+from dragoman_training.data.vocabulary import SubwordSampler, make_samplers, train_tokenizers
 from dragoman_training.recipe.data import SubwordSamplingConfig, VocabularyConfig
 
 
@@ -67,7 +66,7 @@ IN_A_PROCESS = """
 import random, sys
 from pathlib import Path
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from dragoman_training.data.subword_sampler import make_samplers
+from dragoman_training.data.vocabulary import make_samplers
 from dragoman_training.recipe.data import SubwordSamplingConfig
 
 tokenizer = Tokenizer(Path(sys.argv[1]).read_bytes())

@@ -8,8 +8,8 @@ import pytest
 import torch
 from tests.training.equations.plain_loops import softmax
 
-from dragoman_training.run import loss
-from dragoman_training.run.loss import linear_cross_entropy
+from dragoman_training.run import objective
+from dragoman_training.run.objective import linear_cross_entropy
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -18,8 +18,8 @@ def test_loss_and_gradients_are_those_of_smoothed_labels(
 ) -> None:
     num_tokens, width, vocabulary = 47, 4, 7
     # Chunks of 20 tokens in pieces of 6.
-    monkeypatch.setattr(loss, "CHUNK_LOGITS", 20 * vocabulary)
-    monkeypatch.setattr(loss, "CACHED_LOGITS", 6 * vocabulary)
+    monkeypatch.setattr(objective, "CHUNK_LOGITS", 20 * vocabulary)
+    monkeypatch.setattr(objective, "CACHED_LOGITS", 6 * vocabulary)
     torch.manual_seed(0)
     features_ND = torch.randn(num_tokens, width, requires_grad=True)
     weight_VD = torch.randn(vocabulary, width, requires_grad=True)
@@ -52,8 +52,8 @@ def test_loss_and_gradients_are_those_of_smoothed_labels(
 
 def test_bf16_products_change_little(monkeypatch: pytest.MonkeyPatch) -> None:
     # Chunks of 12 tokens in pieces of 5.
-    monkeypatch.setattr(loss, "CHUNK_LOGITS", 12 * 30)
-    monkeypatch.setattr(loss, "CACHED_LOGITS", 5 * 30)
+    monkeypatch.setattr(objective, "CHUNK_LOGITS", 12 * 30)
+    monkeypatch.setattr(objective, "CACHED_LOGITS", 5 * 30)
     torch.manual_seed(0)
     features, weight = torch.randn(20, 8, requires_grad=True), torch.randn(30, 8, requires_grad=True)
     bias, target = torch.zeros(30), torch.randint(30, (20,))

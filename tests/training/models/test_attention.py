@@ -16,11 +16,12 @@ from dragoman_training.models.layers.attention import (
     Attention,
     DotAttention,
     GeneralAttention,
+    HeadedAttention,
+    MultiHeadAttention,
     ScaledDotAttention,
 )
-from dragoman_training.models.layers.multi_head_attention import HeadedAttention, MultiHeadAttention
 from dragoman_training.models.layers.transformer_attention import CrossAttention, PastAttention, SelfAttention
-from dragoman_training.models.layers.window import MonotonicWindow, PredictedWindow, Window
+from dragoman_training.models.luong import MonotonicWindow, PredictedWindow, Window
 
 WIDTH = 4
 ATTENTIONS: dict[str, Attention] = {

@@ -11,8 +11,7 @@ from tests.training.toy_pairs import run_training, toy_model, toy_tokenizer
 from torch import Tensor
 
 from dragoman.cli.evaluate import evaluate
-from dragoman_training.checkpoint import CheckpointError, load_checkpoint, vocabulary_shape
-from dragoman_training.decoding.members import load_members
+from dragoman_training.checkpoint import CheckpointError, load_checkpoint, load_members, vocabulary_shape
 from dragoman_training.decoding.system import open_checkpoint_system
 from dragoman_training.models import LuongConfig, ModelConfig, PlainConfig, Seq2Seq, TransformerConfig
 from dragoman_training.models.ensemble import Ensemble

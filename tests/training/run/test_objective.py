@@ -16,8 +16,13 @@ from dragoman_training.data.batching import Pairs
 from dragoman_training.models import Seq2Seq, TransformerConfig
 from dragoman_training.recipe.data import RecipeError, SubwordSamplingConfig
 from dragoman_training.recipe.settings import GuidedAlignmentConfig, Recipe, ScheduledSamplingConfig
-from dragoman_training.run.loss import linear_cross_entropy
-from dragoman_training.run.objective import Objective, decode_scheduled, guided_loss, teacher_forcing
+from dragoman_training.run.objective import (
+    Objective,
+    decode_scheduled,
+    guided_loss,
+    linear_cross_entropy,
+    teacher_forcing,
+)
 
 FAMILIES = pytest.mark.parametrize("family", CONFIGS)
 LOOKING = [family for family, config in CONFIGS.items() if config.family not in ("lm", "plain")]

@@ -20,9 +20,8 @@ from dragoman_training.data.files import read_lines
 from dragoman_training.models import LuongConfig
 from dragoman_training.processes import Processes
 from dragoman_training.run import reporter as reporting
-from dragoman_training.run.progress import Progress
 from dragoman_training.run.reporter import Reporter, StepReport
-from dragoman_training.run.validation import Validation, perplexity
+from dragoman_training.run.validation import Progress, Validation, perplexity
 
 
 def test_perplexity_is_that_of_the_mean_token_whatever_the_batches(

@@ -9,13 +9,12 @@ import torch
 from click.testing import CliRunner
 from tests.training.toy_pairs import refusal, run_training
 
-from dragoman_training.checkpoint import load_checkpoint, write_checkpoint
+from dragoman_training.checkpoint import load_checkpoint, provenances, write_checkpoint
 from dragoman_training.cli import train
-from dragoman_training.provenance import provenances
 from dragoman_training.recipe.reader import load_recipe
-from dragoman_training.run.progress import Progress
 from dragoman_training.run.resuming import changed_around, changed_on_resuming
 from dragoman_training.run.run_folder import claimed, left_by_another
+from dragoman_training.run.validation import Progress
 
 
 def test_a_folder_is_held_by_one(tmp_path: Path) -> None:

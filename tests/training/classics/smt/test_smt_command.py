@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -91,7 +92,7 @@ def test_a_small_language_is_learnt(tmp_path: Path, system: Path) -> None:
 def test_the_last_weights_that_tuning_finds_are_tried(tmp_path: Path, system: Path) -> None:
     source, reference = (path.read_text("utf-8").splitlines() for path in write_corpus(tmp_path, "val", 8, 4))
     # A system that likes short and unlikely text, and one round, whose weights are the only ones found.
-    bad = load_system(system).with_weights(Weights(language_model=-0.5, words=2.0))
+    bad = replace(load_system(system), weights=Weights(language_model=-0.5, words=2.0))
     tuned = tune_system(bad, source, reference, rounds=1, threads=1, seed=1, say=lambda line: None)
     assert tuned.weights != bad.weights
     assert matches(tuned.translate(source), reference) > matches(bad.translate(source), reference)
@@ -125,7 +126,7 @@ def test_the_noisy_channel_alone_chooses_by_two_features(tmp_path: Path, system:
     channel = ("--weights", "phrase_backward=1, language_model=1")
     lines = run("translate", system, source, *channel).stdout.splitlines()
     weights = dict.fromkeys(FEATURES, 0.0) | {"phrase_backward": 1.0, "language_model": 1.0}
-    assert lines == load_system(system).with_weights(Weights(**weights)).translate(
+    assert lines == replace(load_system(system), weights=Weights(**weights)).translate(
         source.read_text().splitlines()
     )
     assert matches(lines, reference.read_text("utf-8").splitlines()) > 4

@@ -1,19 +1,52 @@
-"""The corpora that `dragoman corpora` reads: where each lies, how it is read, and what it asks for."""
+"""The tables that training text is made by: the corpora that are read, and the words and sentences of pairs.
+
+Also choices that depend on a text alone: neither order nor other texts change them.
+"""
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import blake2b
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from dragoman_bundle.codec import decode
 
-from dragoman_training.corpora.cleaning import Pair
+from dragoman_training.data import files as corpus_files
 from dragoman_training.data.corpus import CorpusError
-from dragoman_training.data.files import read_lines
-from dragoman_training.data.files import read_pairs as read_pairs_of
+
+T = TypeVar("T")
+Pair = tuple[str, str]
+"""English, and the other language."""
+
+
+@cache
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads(files("dragoman_training.corpora").joinpath(name).read_text(encoding="utf-8"))
+
+
+def words() -> dict[str, Any]:
+    """The tables of `words.toml`, which says what is in them."""
+    return _read("words.toml")
+
+
+@cache
+def stop_words(language: str) -> frozenset[str]:
+    """Words by which a text of the language is recognised."""
+    return frozenset(words()["stop_words"][language].split())
+
+
+def draw(text: str, purpose: str) -> float:
+    """A number in [0, 1) that is always the same for the text and the purpose."""
+    digest = blake2b(f"{purpose}\0{text}".encode(), digest_size=7).digest()
+    return int.from_bytes(digest, "big") / 2**56
+
+
+def pick(choices: Sequence[T], text: str, purpose: str) -> T:
+    """One of the choices, always the same for the text and the purpose."""
+    return choices[int(draw(text, purpose) * len(choices))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,21 +77,14 @@ class Source:
 
 
 @cache
-def _tables() -> dict[str, Any]:
-    return tomllib.loads(
-        files("dragoman_training.corpora").joinpath("corpora.toml").read_text(encoding="utf-8")
-    )
-
-
-@cache
 def sources() -> tuple[Source, ...]:
     """All of them, the cleanest first: of equal pairs the first is used."""
-    return tuple(decode(Source, table) for table in _tables()["sources"])
+    return tuple(decode(Source, table) for table in _read("corpora.toml")["sources"])
 
 
 def paths_of(kind: Literal["dictionaries", "prose", "test_sets"], folder: Path, language: str) -> list[Path]:
     """The dictionaries or novels there are, or the files of which no training pair may have a line."""
-    patterns = (pattern.format(other=language) for pattern in _tables()[kind])
+    patterns = (pattern.format(other=language) for pattern in _read("corpora.toml")[kind])
     return [path for pattern in patterns for path in sorted(folder.glob(pattern))]
 
 
@@ -66,18 +92,15 @@ def read_pairs(source: Source, folder: Path, language: str) -> Iterator[Pair]:
     """The pairs of a corpus as they lie in its files; none where it has no file for the language."""
     for pattern in source.files:
         names = dict.fromkeys(pattern.format(other=language, side=side) for side in ("en", language))
-        paths = [path for name in names if (path := _existing(folder / name))]
+        both = [[path for end in ("", ".gz") if (path := folder / f"{name}{end}").exists()] for name in names]
+        paths = [found[0] for found in both if found]
         if len(paths) < len(names):
             continue
         if len(paths) == 2:
-            yield from read_pairs_of(*paths)
+            yield from corpus_files.read_pairs(*paths)
             continue
-        for number, line in enumerate(read_lines(paths[0]), start=1):
+        for number, line in enumerate(corpus_files.read_lines(paths[0]), start=1):
             english, tab, other = line.partition("\t")
             if not tab:
                 raise CorpusError(f"{paths[0]}, line {number}, has no tab between its sides: {line[:80]!r}")
             yield english, other
-
-
-def _existing(path: Path) -> Path | None:
-    return next((one for one in (path, path.with_name(f"{path.name}.gz")) if one.exists()), None)
