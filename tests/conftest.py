@@ -135,8 +135,8 @@ decoder_units = 64
 dropout = 0.1
 [training]
 batch_tokens = 300
-max_epochs = 8
-learning_rate = 3e-3
+max_epochs = 4
+learning_rate = 5e-3
 warmup_steps = 40
 threads = 1
 decay = "linear"

@@ -74,7 +74,7 @@ def export(
         from dragoman_export.assembly import WITH_PYTORCH, check_memory
         from dragoman_export.exporter import calibrated, corpus_for_export, export_bundle
         from dragoman_export.parity.onnx_stepper import count_threads
-        from dragoman_training.decoding.members import load_members
+        from dragoman_training.checkpoint import load_members
 
         torch.set_num_threads(count_threads())
         check_memory(paths, request.available_memory(), WITH_PYTORCH)

@@ -34,11 +34,9 @@ from dragoman_export.reference.imported import (
     Imported,
     TransformerArchitecture,
 )
-from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.decoding.members import as_one, decoding_of
+from dragoman_training.checkpoint import Checkpoint, as_one, decoding_of, path_tail, provenances
 from dragoman_training.markdown import enumeration
 from dragoman_training.models import LanguageModelConfig, Seq2Seq, Transformer
-from dragoman_training.provenance import path_tail, provenances
 from dragoman_training.recipe.data import DataConfig
 
 

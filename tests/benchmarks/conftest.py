@@ -22,20 +22,19 @@ class Ran:
     output: str
 
 
+def python(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    """Runs `python -m benchmarks` in the root."""
+    command = [sys.executable, "-m", "benchmarks", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+
+
 @pytest.fixture
 def benchmark(tmp_path: Path) -> Callable[..., Ran]:
-    """Runs `python -m benchmarks NAME` in the root, as a person does."""
+    """Runs a scenario of that name, as a person does."""
 
     def run(name: str, *arguments: object) -> Ran:
         files = ["--json", tmp_path / "results.json", "--markdown", tmp_path / "results.md"]
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks", name, *map(str, (*arguments, *files))],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        done = python(name, *arguments, *files)
         assert done.returncode == 0, done.stdout + done.stderr
         return Ran(
             results=json.loads((tmp_path / "results.json").read_text()),

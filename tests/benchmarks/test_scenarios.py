@@ -1,7 +1,7 @@
 """Every scenario on the shipped model and a few lines, as a person runs it."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from dragoman_bundle import Bundle
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.text.answering import ANSWERS, Answer, shipped, translated
 
 from benchmarks.peers import FOLDER
 from benchmarks.scenarios.alignment.attention import attention_rows
@@ -18,10 +20,11 @@ from benchmarks.scenarios.peers.comparison import PEERS, command
 from benchmarks.scenarios.peers.models import SHAPES, Shape, write_files
 from benchmarks.scenarios.policy.simulation import Simulation
 from benchmarks.scenarios.policy.workload import Length, Workload, read_lengths
-from benchmarks.scenarios.text.lines import NUM_LINES
+from benchmarks.scenarios.text.lines import KINDS, NUM_LINES, Line, lines
 from dragoman_export.options import ShortlistOptions
 from dragoman_export.shortlist.lexicon import read_lexicon
 from dragoman_server.engine.request import Priority
+from dragoman_server.text.options import TextFormat, TranslationOptions
 
 pytestmark = pytest.mark.long
 Run = Callable[..., Any]
@@ -186,7 +189,7 @@ def test_peers_are_one_table_whose_results_are_kept_as_they_come(
     of_offline = {row["what"] for row in rows if row.get("of_offline", 0) > 0}
     assert of_offline == {"served, a caller", "served, a job"}
     assert {row["what"] for row in rows[4:]} - of_offline == {
-        *("served, many callers", "served at 50% load", "memory"),
+        *("served, many callers", "served at 50% load", "memory")
     }
     # The time was over at once: each was done once.
     cells = [json.loads(line) for line in (tmp_path / "models" / "cells.jsonl").read_text().splitlines()]
@@ -203,3 +206,40 @@ def test_both_forms_of_a_random_shortlist_are_the_same(tmp_path: Path) -> None:
     )
     for source_id in range(2, 700):
         np.testing.assert_array_equal(one.candidates([[source_id]])[0], other.candidates([[source_id]])[0])
+
+
+BY_THE_MODEL = ("markup", "quantity", "reference", "sign")
+"""Kinds of which lines come through by what a model answers, and not whatever it answers."""
+KEPT = [kind for kind in KINDS if kind not in BY_THE_MODEL]
+
+
+@pytest.mark.parametrize("kind", KEPT)
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
+def test_lines_of_all_kinds_come_through_whatever_a_model_answers(kind: str, answer: Answer) -> None:
+    chosen = list(lines(kind, ("de", "en")))
+    assert len({line.text for line in chosen}) == NUM_LINES
+    assert lost_of(chosen, shipped(), answer) == []
+
+
+@pytest.mark.parametrize("languages", [("en", "de"), ("en", "fr"), ("en", "es"), ("en", "nl"), ("fr", "de")])
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
+def test_lines_come_through_between_other_languages(languages: tuple[str, str], answer: Answer) -> None:
+    source, target = languages
+    bundle = shipped()
+    manifest = replace(bundle.manifest, source_language=source, target_language=target)
+    chosen = [line for kind in KEPT for line in list(lines(kind, languages))[::14]]
+    assert lost_of(chosen, replace(bundle, manifest=manifest), answer) == []
+
+
+def lost_of(chosen: Sequence[Line], bundle: Bundle, answer: Answer) -> list[tuple[str, str]]:
+    """The lines that do not come through, with what came of them."""
+    lost = []
+    for line in chosen:
+        options = TranslationOptions(
+            beam_size=1, length_penalty=1.0, text_format=TextFormat.HTML if line.is_html else TextFormat.PLAIN
+        )
+        found = translated(line.text, bundle, options, answer).text
+        other = translated(line.same_as, bundle, options, answer).text if line.same_as else None
+        if not line.passes(found, other):
+            lost.append((line.text, found))
+    return lost

@@ -1,6 +1,8 @@
-"""The guides of the client and the README's example: what they show is what happens, against a server."""
+"""The guides of the clients and the README's example: what they show is what happens, against a server."""
 
 import re
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -86,3 +88,35 @@ def test_the_example_of_the_readme_translates(run: Callable[[str], str]) -> None
         r"^```python\n(.*?)^```$", (HOUSE / "README.md").read_text(), re.MULTILINE | re.DOTALL
     )
     assert run(code) == "Good morning.\n"
+
+
+PACKAGES = ("@grpc/grpc-js", "@grpc/proto-loader", "@bufbuild/buf")
+
+needs_node = pytest.mark.skipif(shutil.which("npm") is None, reason="needs node and npm")
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the packages of the guide."""
+    folder = tmp_path_factory.mktemp("node")
+    subprocess.run(["npm", "install", "--silent", "--prefix", str(folder), *PACKAGES], cwd=folder, check=True)
+    return folder
+
+
+@pytest.mark.long
+@needs_node
+def test_the_guides_program_calls_and_streams(node: Path, addresses: dict[str, str]) -> None:
+    guide = (HOUSE / "docs/guide/other-clients.md").read_text()
+    (node / "call.js").write_text(re.findall(r"^```js\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)[0])
+    shutil.copytree(HOUSE / "proto", node / "proto")
+    command = ["node", "call.js", addresses["localhost:50051"]]
+    called = subprocess.run(command, cwd=node, capture_output=True, text=True, timeout=60, check=True)
+    first, *streamed = called.stdout.splitlines()
+    assert first == "Good morning."
+    assert sorted(streamed) == ["a Yes.", "b No."]
+
+
+@pytest.mark.long
+@needs_node
+def test_buf_finds_nothing_to_say_of_the_contract(node: Path) -> None:
+    subprocess.run([node / "node_modules/.bin/buf", "lint"], cwd=HOUSE / "proto", check=True)

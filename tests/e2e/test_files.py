@@ -220,13 +220,10 @@ def test_a_bold_word_is_bold_in_its_translation_whatever_the_document(
     translate: Translate, name: str
 ) -> None:
     written = zipfile.ZipFile(io.BytesIO(translate(name, BOLD[name]())))
-    found = [each for part in written.namelist() for each in re.findall(_BOLD, _decoded(written.read(part)))]
+    parts = [written.read(part).decode(errors="replace") for part in written.namelist()]
+    found = [each for part in parts for each in re.findall(_BOLD, part)]
     assert len(found) == 1
     assert "time" in found[0]
-
-
-def _decoded(content: bytes) -> str:
-    return content.decode(errors="replace")
 
 
 def _looks(content: bytes) -> dict[str, str]:

@@ -1,13 +1,11 @@
-"""A bundle of small, real graphs."""
+"""A bundle of a small model, and an engine over a decoder whose results are known."""
 
 from collections.abc import Iterator
 
 import pytest
 from dragoman_bundle.bundle import Bundle
-from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from tests.engine.exported import export_family
 from tests.engine.house import House
-from tests.engine.tiny_graphs import tiny_bundle
-from tests.pieces import train_pieces
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -16,13 +14,8 @@ def _remembered_traces(remembered_traces: None) -> None:
 
 
 @pytest.fixture(scope="session")
-def tokenizer() -> Tokenizer:
-    return Tokenizer(train_pieces(["abc"], 7))
-
-
-@pytest.fixture(scope="session")
-def bundle(tmp_path_factory: pytest.TempPathFactory, tokenizer: Tokenizer) -> Bundle:
-    return tiny_bundle(tmp_path_factory.mktemp("tiny"), tokenizer, ("fp32", "fp16"))
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    return export_family("transformer-post", tmp_path_factory, ("fp32", "fp16"))
 
 
 @pytest.fixture

@@ -1,12 +1,15 @@
 """An engine over a decoder whose results are known, and what it tells of itself."""
 
+import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
+from itertools import pairwise
+from random import Random
 from typing import Any
 
 from tests.engine.table_decoder import EOS, FloatArray, TableDecoder, Tokens, random_model
 
-from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.decoder import Decoder
 from dragoman_server.engine.events import (
     BatchStepped,
@@ -17,13 +20,21 @@ from dragoman_server.engine.events import (
     SentenceEnded,
     ignore,
 )
-from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.limits import Admission, EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.scheduling.scheduler import Scheduler
+from dragoman_server.engine.ticket import Ticket
 
 VOCABULARY = 6
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.001)
 
 
 def sentence(
@@ -40,6 +51,40 @@ def sentence(
     return Sentence(
         source=source, options=options, deadline=deadline, target_prefix=target_prefix, priority=priority
     )
+
+
+def ticket(
+    length: int = 5,
+    beam_size: int = 1,
+    deadline: float | None = None,
+    priority: Priority = Priority.INTERACTIVE,
+    arrival: int = 0,
+) -> Ticket:
+    """A sentence of that length that waits, of nine tokens at most."""
+    wanted = sentence(*[3] * length, steps=9, beam_size=beam_size, deadline=deadline, priority=priority)
+    return Ticket(sentence=wanted, accepted_at=0.0, arrival=arrival)
+
+
+def decode(
+    decoder: Decoder[Any], arrivals: Iterable[Sequence[Sentence]], limits: EngineLimits
+) -> list[SentenceResult]:
+    """Results in order of arrival; an engine runs while later ones arrive."""
+    engine = Engine(decoder, limits=limits)
+    engine.start()
+    futures = [future for sentences in arrivals for future in engine.submit(sentences)]
+    results = [future.result(timeout=60) for future in futures]
+    engine.close()
+    return results
+
+
+def in_random_order(
+    sentences: Sequence[Sentence], seed: int, num_calls: int
+) -> tuple[list[int], list[list[Sentence]]]:
+    """The numbers of all sentences as they arrive, and as many calls that they arrive in."""
+    generator = Random(seed)
+    order = generator.sample(range(len(sentences)), k=len(sentences))
+    cuts = [0, *sorted(generator.sample(range(1, len(order)), k=num_calls - 1)), len(order)]
+    return order, [[sentences[i] for i in order[a:b]] for a, b in pairwise(cuts)]
 
 
 def endless(source: Tokens, prefix: Tokens) -> FloatArray:
@@ -97,6 +142,8 @@ class House:
     ) -> None:
         self.steps: list[list[Tokens]] = []
         self.at_step: dict[int, object] = {}
+        self.futures: list[Future[SentenceResult]] = []
+        """Of what was run, and of what `submit` submitted."""
         self.decoder = TableDecoder(model, VOCABULARY, self._observe)  # type: ignore[arg-type]
         self.recorder = Recorder()
         limits = limits or EngineLimits()
@@ -114,11 +161,28 @@ class House:
             action()  # type: ignore[operator]
 
     def run(self, *sentences: Sentence) -> list[Future[SentenceResult]]:
-        """Submits, starts and waits until everything ended."""
-        futures = self.engine.submit(sentences)
+        """Submits, starts and waits until everything ended, whatever `submit` submits meanwhile, too."""
+        self.submit(*sentences)
         self.engine.start()
-        wait(futures, timeout=30)
-        return futures
+        while not all(future.done() for future in self.futures):
+            wait(self.futures, timeout=30)
+        return self.futures
+
+    def submit(self, *sentences: Sentence) -> None:
+        self.futures += self.engine.submit(sentences)
+
+    def outcomes(self) -> Counter[Outcome]:
+        """How sentences ended, once the engine is closed."""
+        self.engine.close()
+        return self.recorder.outcomes
+
+
+def tokens_alone(wanted: Sentence) -> Tokens:
+    """What an engine says that has nothing else to do."""
+    house = House()
+    [future] = house.run(wanted)
+    house.engine.close()
+    return future.result().hypotheses[0].tokens
 
 
 def one_place_limits() -> EngineLimits:

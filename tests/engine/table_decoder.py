@@ -90,10 +90,7 @@ class TableDecoder:
     """
 
     def __init__(
-        self,
-        model: Model,
-        vocabulary: int,
-        observe: Callable[[list[Tokens]], None] = lambda sources: None,
+        self, model: Model, vocabulary: int, observe: Callable[[list[Tokens]], None] = lambda sources: None
     ) -> None:
         self.model = model
         self.source_vocabulary = 1000

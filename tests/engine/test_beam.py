@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dragoman_bundle.search import Candidates, beam_search
+from dragoman_bundle.search import Candidates, beam_search, length_penalty
 from tests.engine.table_decoder import (
     BOS,
     EOS,
@@ -23,8 +23,7 @@ from tests.engine.table_decoder import (
 
 from dragoman_server.engine.decoder import StepOutput
 from dragoman_server.engine.request import FinishReason, Hypothesis, SearchOptions, Sentence
-from dragoman_server.engine.search.beam import Beams, advance
-from dragoman_server.engine.search.ranking import normalised_score
+from dragoman_server.engine.search.beam import Beams, Ending, advance, normalised_score, rank
 from dragoman_training.recipe.settings import DecodingConfig
 
 
@@ -152,17 +151,14 @@ class TableStepper:
         scores = np.stack([self._model(sources[r // beam], row[1:]) for r, row in enumerate(rows)])
         flat = (scores + score_SK.reshape(-1, 1)).reshape(len(sources), -1)
         index = np.argsort(-flat, axis=1, kind="stable")[:, : 2 * beam]
-        candidates = Candidates(
-            score_SC=np.take_along_axis(flat, index, axis=1),
-            index_SC=index,
-        )
+        candidates = Candidates(score_SC=np.take_along_axis(flat, index, axis=1), index_SC=index)
         return candidates, (sources, rows)
 
     def select(self, context: Any, sentences: Any) -> Any:
         return [context[0][s] for s in sentences], context[1]
 
 
-@pytest.mark.parametrize("beam_size", [1, 2, 3, 5])
+@pytest.mark.parametrize("beam_size", [1, 2, 3, 5, 32])
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_the_search_is_the_one_that_training_measures_with(beam_size: int, alpha: float) -> None:
     model = random_model(7)
@@ -306,3 +302,28 @@ def test_an_end_of_a_row_that_is_not_in_use_ends_nothing() -> None:
     assert beams.advance(output) == [0]
     (found,) = beams.hypotheses(0)
     assert (found.tokens, found.finish_reason) == ((2,), FinishReason.LENGTH)
+
+
+def ending(log_probability: float, num_tokens: int, row: int = 0) -> Ending:
+    return Ending(
+        log_probability=log_probability, num_tokens=num_tokens, row=row, finish_reason=FinishReason.STOP
+    )
+
+
+def test_the_length_penalty_is_that_of_wu_et_al() -> None:
+    assert normalised_score(-6.0, 7, 1.0) == pytest.approx(-3.0)
+    assert normalised_score(-6.0, 1, 0.6) == pytest.approx(-6.0)
+    assert normalised_score(-6.0, 19, 0.5) == pytest.approx(-3.0)
+    assert [length_penalty(*each) for each in ((1, 0.7), (7, 1.0), (100, 0.0))] == [1.0, 2.0, 1.0]
+    assert length_penalty(7, 0.5) == pytest.approx(math.sqrt(2))
+
+
+def test_the_penalty_turns_the_order_round() -> None:
+    short, long = ending(-3.0, 1), ending(-5.0, 7)
+    assert [e for _, e in rank([long, short], length_penalty=0.0, num_hypotheses=2)] == [short, long]
+    assert [e for _, e in rank([short, long], length_penalty=1.0, num_hypotheses=2)] == [long, short]
+
+
+def test_of_equals_the_first_to_end_is_first() -> None:
+    endings = [ending(-3.0, 4, row=1), ending(-3.0, 4, row=0), ending(-3.0, 5)]
+    assert [e for _, e in rank(endings, length_penalty=0.0, num_hypotheses=3)] == endings

@@ -11,13 +11,16 @@ from tests.export.toy_checkpoint import (
     make_checkpoint,
     make_graphs,
     make_members,
+    open_gate,
+    save,
     train_tokenizer,
 )
 
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
-from dragoman_training.checkpoint import Checkpoint, write_checkpoint
-from dragoman_training.decoding.members import as_one
+from dragoman_export.parity.gate import ParityGate
+from dragoman_export.parity.torch_reference import TorchReference
+from dragoman_training.checkpoint import Checkpoint, as_one
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -28,11 +31,6 @@ def _remembered_traces(remembered_traces: None) -> None:
 @pytest.fixture(scope="session")
 def tokenizer() -> Tokenizer:
     return train_tokenizer(40)
-
-
-@pytest.fixture(scope="session")
-def other_tokenizer() -> Tokenizer:
-    return train_tokenizer(36)
 
 
 @pytest.fixture(
@@ -55,11 +53,7 @@ def luong(tokenizer: Tokenizer) -> Checkpoint:
 
 @pytest.fixture(scope="session")
 def luong_file(luong: Checkpoint, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("run") / "best.safetensors"
-    tensors = {f"model.{name}": value for name, value in luong.model.named_parameters()}
-    tokenizers = (luong.source_tokenizer, luong.target_tokenizer)
-    write_checkpoint(path, luong.recipe, tokenizers, tensors, luong.progress)
-    return path
+    return save(luong, tmp_path_factory.mktemp("run") / "best.safetensors")
 
 
 @pytest.fixture(scope="session")
@@ -81,3 +75,8 @@ def graphs_folder(graphs: dict[str, Graphs], tmp_path_factory: pytest.TempPathFa
 def luong_graphs(luong: Checkpoint) -> dict[str, Graphs]:
     """One checkpoint's graphs in every precision."""
     return make_graphs(luong.model, ["fp32", "int8", "fp16"])
+
+
+@pytest.fixture(scope="session")
+def luong_gate(luong: Checkpoint) -> ParityGate:
+    return open_gate(TorchReference(luong.model, 2), luong.recipe.decoding)

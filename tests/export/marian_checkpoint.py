@@ -1,6 +1,7 @@
 """A MarianMT checkpoint as it would be downloaded: random weights, real files."""
 
 import json
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,19 @@ SOURCE_TEXT = [
     "heute sucht der mann fische",
 ]
 TARGET_TEXT = ["the old man sees a dog", "a dog calls the red bird", "today the man looks for fish"]
+
+
+SIZES: Mapping[str, Any] = {
+    "d_model": 32,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 48,
+    "max_position_embeddings": 64,
+    "init_std": 0.1,
+}
 
 
 def train_spm(lines: list[str], size: int) -> bytes:
@@ -46,17 +60,9 @@ def make_marian(
         "vocab_size": len(vocabularies[0]),
         "decoder_vocab_size": len(vocabularies[1]),
         "share_encoder_decoder_embeddings": not separate,
-        "d_model": 32,
-        "encoder_layers": 2,
-        "decoder_layers": 2,
-        "encoder_attention_heads": 4,
-        "decoder_attention_heads": 4,
-        "encoder_ffn_dim": 48,
-        "decoder_ffn_dim": 48,
+        **SIZES,
         "activation_function": "swish",
         "scale_embedding": True,
-        "max_position_embeddings": 64,
-        "init_std": 0.1,
         "eos_token_id": 0,
         "pad_token_id": pad,
         "decoder_start_token_id": pad,
@@ -92,6 +98,16 @@ def write_marian(folder: Path, *, separate: bool = False, **changes: Any) -> tor
     )
     (folder / "README.md").write_text("---\nlanguage:\n- de\nlicense: cc-by-4.0\n---\n")
     return model
+
+
+def their_tokenizer(folder: Path) -> Any:
+    """The tokenizer of a checkpoint, as transformers has it."""
+    from transformers import MarianTokenizer
+
+    with warnings.catch_warnings():
+        # A package that would normalise punctuation is recommended, and not used for this.
+        warnings.simplefilter("ignore")
+        return MarianTokenizer.from_pretrained(folder)
 
 
 def practise(model: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import sentencepiece
 import torch
+from tests.export.marian_checkpoint import SIZES
 from tests.pieces import train_pieces
 
 TEXT = [
@@ -60,15 +61,7 @@ def write_multilingual(folder: Path, *, nllb: bool, **changes: Any) -> tuple[tor
     settings: dict[str, Any] = {
         # As theirs: some rows more than there are pieces.
         "vocab_size": len(vocabulary) + 4,
-        "d_model": 32,
-        "encoder_layers": 2,
-        "decoder_layers": 2,
-        "encoder_attention_heads": 4,
-        "decoder_attention_heads": 4,
-        "encoder_ffn_dim": 48,
-        "decoder_ffn_dim": 48,
-        "max_position_embeddings": 64,
-        "init_std": 0.1,
+        **SIZES,
         **changes,
     }
     torch.manual_seed(12)

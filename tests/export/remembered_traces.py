@@ -49,9 +49,12 @@ def _fingerprint(*what: object) -> str:
 
 
 class _Pickler(pickle.Pickler):
-    """Writes a tensor as its values: torch would write where they are in memory."""
+    """Writes a tensor as its values: torch would write where they are in memory. Of a name it writes no
+    reference: whether two equal ones are one object is the reader's of a file."""
 
     def persistent_id(self, value: object) -> object:
+        if isinstance(value, str):
+            return b"name " + value.encode()
         if not isinstance(value, torch.Tensor):
             return None
         return (

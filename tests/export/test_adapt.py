@@ -64,19 +64,8 @@ def test_it_learns_ones_own_text_and_says_what_it_gained(
 ) -> None:
     folder = export(make_checkpoint(CONFIGS["ssru"], tokenizer, tokenizer), tmp_path / "de-en" / "1", "int8")
     out = tmp_path / "runs"
-    arguments = [
-        str(folder),
-        *map(str, pairs),
-        "--out",
-        str(out),
-        "--epochs",
-        "12",
-        "--learning-rate",
-        "0.02",
-    ]
-    result = CliRunner().invoke(
-        adapt, [*arguments, "--learning-rate", "0.02", "--old", *map(str, pairs)], catch_exceptions=False
-    )
+    arguments = (folder, *pairs, "--out", out, "--epochs", 12, "--learning-rate", 0.02, "--old", *pairs)
+    result = CliRunner().invoke(adapt, list(map(str, arguments)), catch_exceptions=False)
     assert result.exit_code == 0, result.output
     held_out, old = result.output.splitlines()[-2:]
     assert held_out.startswith("held out: BLEU ")

@@ -1,15 +1,18 @@
-"""A checkpoint becomes a bundle that says what it is, or nothing at all."""
+"""A checkpoint becomes a bundle that says what it is, or nothing at all: memory or the disk may be small."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import onnx_ir as ir
 import pytest
+from click.testing import CliRunner
 from dragoman_bundle import Tokenizer
-from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
+from dragoman_bundle.machine import available_memory
+from tests.export.toy_checkpoint import CONFIGS, change_weight, make_checkpoint, train_tokenizer
+from tests.full_disk import disk_with
 
 from dragoman_export import assembly
+from dragoman_export.cli import export as export_command
 from dragoman_export.exporter import export_bundle
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.parity.bounds import ParityError
@@ -59,11 +62,12 @@ def test_bundle_says_what_the_checkpoint_is(luong: Checkpoint, exported: Path) -
             for file in ("encoder.onnx", "decoder_step.onnx", "regroup.onnx", "weights.bin")
         ),
     }
+    assert load_recipe(exported / "recipe.toml") == luong.recipe
 
 
-def test_card_tells_data_licence_credit_and_parity(exported: Path) -> None:
-    card = (exported / "README.md").read_text()
-    for text in (
+@pytest.mark.parametrize(
+    "told",
+    [
         "# de-en, version 1",
         "For tests | nothing else.",
         "| Training data | Nothing at all |",
@@ -72,12 +76,10 @@ def test_card_tells_data_licence_credit_and_parity(exported: Path) -> None:
         "Not measured yet.",
         "1,200 steps in 10 minutes",
         "| fp32 | ",
-    ):
-        assert text in card
-
-
-def test_recipe_in_the_bundle_is_the_one_it_was_trained_with(luong: Checkpoint, exported: Path) -> None:
-    assert load_recipe(exported / "recipe.toml") == luong.recipe
+    ],
+)
+def test_card_tells_data_licence_credit_and_parity(exported: Path, told: str) -> None:
+    assert told in (exported / "README.md").read_text()
 
 
 def test_a_language_model_continues_texts_in_its_own_language(tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -92,18 +94,14 @@ def test_a_language_model_continues_texts_in_its_own_language(tokenizer: Tokeniz
     assert load_recipe(tmp_path / "1" / "recipe.toml") == checkpoint.recipe
 
 
-def test_two_vocabularies_make_two_tokenizers(
-    tokenizer: Tokenizer, other_tokenizer: Tokenizer, tmp_path: Path
-) -> None:
-    checkpoint = make_checkpoint(CONFIGS["bahdanau-gru"], tokenizer, other_tokenizer)
+def test_two_vocabularies_make_two_tokenizers(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    checkpoint = make_checkpoint(CONFIGS["bahdanau-gru"], tokenizer, train_tokenizer(36))
     export(checkpoint, tmp_path / "1")
     bundle = assembly.open_bundle(tmp_path / "1")
     assert bundle.source_tokenizer.vocabulary_size == 40
     assert bundle.target_tokenizer.vocabulary_size == 36
-    assert (bundle.manifest.source_tokenizer, bundle.manifest.target_tokenizer) == (
-        "source.spm",
-        "target.spm",
-    )
+    tokenizers = (bundle.manifest.source_tokenizer, bundle.manifest.target_tokenizer)
+    assert tokenizers == ("source.spm", "target.spm")
 
 
 def test_graphs_that_differ_from_pytorch_leave_nothing_behind(
@@ -138,8 +136,7 @@ def test_where_a_precision_is_refused_the_error_says_what_to_export_instead(
     int8 = Graphs(luong_graphs["int8"].encoder, luong_graphs["int8"].decoder_step.clone())
     for name, value in int8.decoder_step.graph.initializers.items():
         if value.dtype == ir.DataType.INT8:
-            assert value.const_value is not None
-            value.const_value = ir.tensor(np.zeros_like(value.const_value.numpy()), name=name)
+            change_weight(int8.decoder_step, name, lambda array: array.fill(0))
     made = {**luong_graphs, "int8": int8}
     monkeypatch.setattr(
         assembly, "make_graphs", lambda model, precisions, *rest: {each: made[each] for each in precisions}
@@ -147,3 +144,72 @@ def test_where_a_precision_is_refused_the_error_says_what_to_export_instead(
     with pytest.raises(ParityError, match=rf"is allowed\. {told}$"):
         export(luong, tmp_path / "1", precisions)
     assert list(tmp_path.iterdir()) == []
+
+
+INFO = "MemTotal:  8000 kB\nMemAvailable:  4000 kB\n"
+
+
+def write_group(folder: Path, **files: object) -> Path:
+    for name, value in files.items():
+        path = folder / name.replace("__", "/").replace("_DOT_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{value}\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, 4000 * 1024),
+        ({"memory_DOT_max": "max", "memory_DOT_current": 1, "memory_DOT_stat": "file 7"}, 4000 * 1024),
+        ({"memory_DOT_max": 900, "memory_DOT_current": 700, "memory_DOT_stat": "inactive_file 50"}, 250),
+        ({"memory_DOT_max": 900, "memory_DOT_current": 950, "memory_DOT_stat": "anon 50"}, 0),
+        (
+            {
+                "memory__memory_DOT_limit_in_bytes": 900,
+                "memory__memory_DOT_usage_in_bytes": 700,
+                "memory__memory_DOT_stat": "inactive_file 9\ntotal_inactive_file 50",
+            },
+            250,
+        ),
+        ({"memory__memory_DOT_limit_in_bytes": 2**63 - 4096}, 4000 * 1024),
+    ],
+    ids=["no group", "no limit", "limit", "full", "version 1", "not whole"],
+)
+def test_available_memory_is_the_machine_s_or_the_control_group_s(
+    tmp_path: Path, files: dict[str, object], expected: int
+) -> None:
+    (tmp_path / "meminfo").write_text(INFO)
+    assert available_memory(write_group(tmp_path / "cgroup", **files), tmp_path / "meminfo") == expected
+
+
+def call(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(export_command, [str(argument) for argument in arguments])
+    return result.exit_code, " ".join(result.output.split())
+
+
+def test_a_checkpoint_that_memory_is_too_small_for_is_not_tried(luong_file: Path, tmp_path: Path) -> None:
+    arguments = [luong_file, "--out", tmp_path / "de-en" / "1", "--precisions", "fp32"]
+    code, output = call(*arguments, "--max-memory", 0.5)
+    assert code == 1
+    assert "0.5 GB are available" in output
+    assert "reading the checkpoint" not in output
+    assert not (tmp_path / "de-en").exists()
+
+
+def test_a_disk_that_is_full_half_way_leaves_nothing_half_written(luong_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "de-en" / "1"
+    arguments = [luong_file, "--out", out, "--precisions", "fp32,int8", "--no-shortlist"]
+    with disk_with(6000):
+        code, output = call(*arguments)
+    assert code == 1
+    assert "[4/7] fp32: decoding" not in output
+    assert "File too large" in output
+    assert "nothing was written" in output
+    assert list(out.parent.iterdir()) == []
+    assert call(*arguments)[0] == 0
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with disk_with(6000):
+        assert call(*arguments, "--force")[0] == 1
+    assert [path.name for path in out.parent.iterdir()] == ["1"]
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before

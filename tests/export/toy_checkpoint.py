@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import onnx_ir as ir
 import torch
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import SpecialIds
@@ -19,7 +20,7 @@ from dragoman_export.parity.gate import ParityGate
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_export.reference.model import ReferenceModel
 from dragoman_export.trained import TrainedModel
-from dragoman_training.checkpoint import Checkpoint, vocabulary_shape
+from dragoman_training.checkpoint import Checkpoint, vocabulary_shape, write_checkpoint
 from dragoman_training.models import (
     BahdanauConfig,
     LanguageModelConfig,
@@ -201,3 +202,20 @@ def random_sources(lengths: list[int], vocabulary: int, eos_id: int) -> list[lis
     """Sentences of random tokens, each with its end."""
     generator = np.random.default_rng(5)
     return [[*generator.integers(4, vocabulary, length - 1).tolist(), eos_id] for length in lengths]
+
+
+def save(checkpoint: Checkpoint, path: Path) -> Path:
+    """Writes the checkpoint to a file."""
+    tensors = {f"model.{name}": value for name, value in checkpoint.model.named_parameters()}
+    tokenizers = (checkpoint.source_tokenizer, checkpoint.target_tokenizer)
+    write_checkpoint(path, checkpoint.recipe, tokenizers, tensors, checkpoint.progress)
+    return path
+
+
+def change_weight(model: ir.Model, name: str, change: Callable[[np.ndarray], None]) -> None:
+    """Changes a weight of a graph in place."""
+    value = model.graph.initializers[name]
+    assert value.const_value is not None
+    array = value.const_value.numpy().copy()
+    change(array)
+    value.const_value = ir.tensor(array, name=name)

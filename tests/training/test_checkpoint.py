@@ -1,15 +1,23 @@
-"""Checkpoints: what is written is what is read, and anything else is refused."""
+"""Checkpoints: what is written is what is read, anything else is refused, and a mean is of one run."""
 
 import errno
 import json
 import os
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 from safetensors import safe_open
 from safetensors.torch import save_file
+from tests.export.toy_checkpoint import save
+from tests.training.toy_pairs import run_training
 
+from dragoman_training.average import average, average_checkpoints
 from dragoman_training.checkpoint import (
     CheckpointError,
     load_checkpoint,
@@ -17,7 +25,8 @@ from dragoman_training.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
-from dragoman_training.decoding.system import open_checkpoint_system
+from dragoman_training.decoding.system import CheckpointSystem, open_checkpoint_system
+from dragoman_training.saved_folder import read_arrays, write_arrays
 
 
 def test_a_checkpoint_holds_the_whole_model(toy_checkpoint: Path) -> None:
@@ -49,12 +58,6 @@ def test_a_full_disk_costs_the_new_checkpoint_alone(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_another_safetensors_file_is_refused(tmp_path: Path) -> None:
-    save_file({"x": torch.zeros(1)}, tmp_path / "x.safetensors")
-    with pytest.raises(CheckpointError, match="is not a dragoman checkpoint 1"):
-        load_checkpoint(tmp_path / "x.safetensors")
-
-
 def rewritten(path: Path, out: Path, **changes: str) -> Path:
     """A copy of a checkpoint with other metadata."""
     with safe_open(path, framework="pt") as stream:
@@ -63,50 +66,47 @@ def rewritten(path: Path, out: Path, **changes: str) -> Path:
     return out
 
 
-def test_a_checkpoint_of_another_version_is_refused(toy_checkpoint: Path, tmp_path: Path) -> None:
-    path = rewritten(toy_checkpoint, tmp_path / "x.safetensors", format="dragoman checkpoint 99")
-    with pytest.raises(CheckpointError, match=r"is not a dragoman checkpoint 1, but dragoman checkpoint 99"):
-        load_checkpoint(path)
+def test_a_file_that_is_no_checkpoint_or_a_damaged_one_is_refused(
+    toy_checkpoint: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.safetensors"
 
+    def assert_refused(message: str, **changes: str) -> None:
+        if changes:
+            rewritten(toy_checkpoint, path, **changes)
+        with pytest.raises(CheckpointError, match=message):
+            load_checkpoint(path)
 
-def test_a_checkpoint_of_a_family_that_is_not_here_is_refused(toy_checkpoint: Path, tmp_path: Path) -> None:
-    with safe_open(toy_checkpoint, framework="pt") as stream:
-        recipe = json.loads(stream.metadata()["recipe"])
+    save_file({"x": torch.zeros(1)}, path)
+    assert_refused("is not a dragoman checkpoint 1")
+    path.write_bytes(toy_checkpoint.read_bytes()[:1000])
+    assert_refused("damaged or no checkpoint")
+    assert_refused(
+        "is not a dragoman checkpoint 1, but dragoman checkpoint 99", format="dragoman checkpoint 99"
+    )
+    assert_refused(r"x\.safetensors: is damaged: its recipe or progress", recipe="{")
+    assert_refused(r"x\.safetensors: is damaged: its recipe or progress", progress="{")
+    recipe = recipe_in(toy_checkpoint)
     recipe["model"]["family"] = "mamba"
-    path = rewritten(toy_checkpoint, tmp_path / "x.safetensors", recipe=json.dumps(recipe))
-    with pytest.raises(CheckpointError, match=r'not one of this version.*model\.family: is "mamba"'):
-        load_checkpoint(path)
+    assert_refused(r'not one of this version.*model\.family: is "mamba"', recipe=json.dumps(recipe))
+    with pytest.raises(CheckpointError, match=r"is a folder.*best\.safetensors"):
+        load_checkpoint(toy_checkpoint.parent)
+
+
+def recipe_in(path: Path) -> dict[str, Any]:
+    with safe_open(path, framework="pt") as stream:
+        recipe: dict[str, Any] = json.loads(stream.metadata()["recipe"])
+    return recipe
 
 
 def test_a_checkpoint_from_before_a_key_was_there_is_read(toy_checkpoint: Path, tmp_path: Path) -> None:
-    with safe_open(toy_checkpoint, framework="pt") as stream:
-        recipe = json.loads(stream.metadata()["recipe"])
+    recipe = recipe_in(toy_checkpoint)
     for key in ("scheduled_sampling", "subword_sampling"):
         del recipe[key]
     for key in ("optimizer", "weight_decay", "accumulate_batches", "early_stopping", "keep_validated"):
         del recipe["training"][key]
     path = rewritten(toy_checkpoint, tmp_path / "x.safetensors", recipe=json.dumps(recipe))
     assert load_checkpoint(path).recipe == load_checkpoint(toy_checkpoint).recipe
-
-
-def test_a_damaged_file_is_refused(toy_checkpoint: Path, tmp_path: Path) -> None:
-    (tmp_path / "x.safetensors").write_bytes(toy_checkpoint.read_bytes()[:1000])
-    with pytest.raises(CheckpointError, match="damaged or no checkpoint"):
-        load_checkpoint(tmp_path / "x.safetensors")
-
-
-@pytest.mark.parametrize("metadata", [{"recipe": "{"}, {"progress": "{"}])
-def test_a_file_whose_recipe_or_progress_is_cut_is_refused(
-    toy_checkpoint: Path, tmp_path: Path, metadata: dict[str, str]
-) -> None:
-    path = rewritten(toy_checkpoint, tmp_path / "x.safetensors", **metadata)
-    with pytest.raises(CheckpointError, match=r"x\.safetensors: is damaged: its recipe or progress"):
-        load_checkpoint(path)
-
-
-def test_a_folder_is_refused_with_the_file_to_name(toy_checkpoint: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"is a folder.*best\.safetensors"):
-        load_checkpoint(toy_checkpoint.parent)
 
 
 def test_parameters_that_do_not_fit_are_named(toy_checkpoint: Path) -> None:
@@ -120,41 +120,104 @@ def test_parameters_that_do_not_fit_are_named(toy_checkpoint: Path) -> None:
         load_parameters(checkpoint.model, tensors, "model.")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"source_language": "fr"}, 'translates "de" to "en"'),
-        ({"precision": "int8"}, "needs an exported bundle"),
-    ],
-)
-def test_a_system_that_does_not_exist_is_refused(
-    toy_checkpoint: Path, change: dict[str, str], message: str
-) -> None:
-    options = {
-        "source_language": "de",
-        "target_language": "en",
-        "device": "cpu",
-        "precision": "auto",
-        "shortlist": None,
-        **change,
-    }
-    with (
-        pytest.raises(ValueError, match=message),
-        open_checkpoint_system(str(toy_checkpoint), beam_size=1, **options),
-    ):
-        pass
-
-
-def test_languages_are_asked_for_in_any_case(toy_checkpoint: Path) -> None:
-    with open_checkpoint_system(
-        str(toy_checkpoint),
-        source_language="DE",
+def opened(
+    checkpoint: Path, source_language: str, precision: str = "auto"
+) -> AbstractContextManager[CheckpointSystem]:
+    return open_checkpoint_system(
+        str(checkpoint),
+        source_language=source_language,
         target_language="En",
         beam_size=1,
         device="cpu",
-        precision="auto",
-    ) as system:
+        precision=precision,
+    )
+
+
+def test_a_system_that_does_not_exist_is_refused(toy_checkpoint: Path) -> None:
+    with pytest.raises(ValueError, match='translates "de" to "en"'):
+        opened(toy_checkpoint, "fr").__enter__()
+    with pytest.raises(ValueError, match="needs an exported bundle"):
+        opened(toy_checkpoint, "de", "int8").__enter__()
+
+
+def test_languages_are_asked_for_in_any_case(toy_checkpoint: Path) -> None:
+    with opened(toy_checkpoint, "DE") as system:
         # Blank, and nothing but what has no width.
         before, *nothing, after = system.translate(["ja", "", "  ", "\u200b", "\x01", "ja"])
         assert nothing == [""] * 4
         assert before == after != ""
+
+
+def changed(path: Path, out: Path, factor: float, step: int) -> Path:
+    """A copy of a checkpoint with its parameters multiplied."""
+    checkpoint = load_checkpoint(path)
+    for parameter in checkpoint.model.parameters():
+        parameter.data.mul_(factor)
+    return save(replace(checkpoint, progress={**checkpoint.progress, "step": step}), out)
+
+
+def test_the_parameters_are_the_mean_and_the_progress_is_the_last(
+    toy_checkpoint: Path, tmp_path: Path
+) -> None:
+    paths = [
+        changed(toy_checkpoint, tmp_path / f"{step}.safetensors", factor, step)
+        for factor, step in ((1.0, 10), (4.0, 30), (1.0, 20))
+    ]
+    out = tmp_path / "mean.safetensors"
+    result = CliRunner().invoke(average, [*map(str, paths), "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    mean, original = load_checkpoint(out), load_checkpoint(toy_checkpoint)
+    for ours, theirs in zip(mean.model.parameters(), original.model.parameters(), strict=True):
+        torch.testing.assert_close(ours, 2 * theirs)
+    assert mean.progress["step"] == 30
+    assert mean.progress["averaged"] == [10, 20, 30]
+    assert mean.source_tokenizer is mean.target_tokenizer
+
+    with pytest.raises(CheckpointError, match=r"mean\.safetensors is an average already"):
+        average_checkpoints([toy_checkpoint, out], tmp_path / "again.safetensors")
+    over = CliRunner().invoke(average, [str(toy_checkpoint), "--out", str(out)])
+    assert "exists" in str(over.exception)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("model.decoder_units=32", "is of another model than"),
+        ("vocabulary.size=120", "has another vocabulary than"),
+        ("training.seed=9", "is of another run than .* by its training.seed: 9, not .*ensemble"),
+        ("training.batch_tokens=250", "is of another run than .* by its training.batch_tokens: 250, not"),
+    ],
+)
+def test_checkpoints_of_another_run_are_refused(
+    toy_folder: Path, toy_checkpoint: Path, tmp_path: Path, override: str, message: str
+) -> None:
+    options = ["--set", override, "training.max_minutes=0.001"]
+    run_training(toy_folder / "toy.toml", "--out", tmp_path, *options)
+    with pytest.raises(CheckpointError, match=message):
+        average_checkpoints([toy_checkpoint, tmp_path / "best.safetensors"], tmp_path / "x.safetensors")
+    assert not (tmp_path / "x.safetensors").exists()
+
+
+def test_a_step_does_not_count_twice(toy_checkpoint: Path, tmp_path: Path) -> None:
+    last = changed(toy_checkpoint, tmp_path / "last.safetensors", 1.0, 30)
+    kept = changed(toy_checkpoint, tmp_path / "step-30.safetensors", 1.0, 30)
+    message = r"step-30\.safetensors is of step 30, as .*last\.safetensors is"
+    with pytest.raises(CheckpointError, match=message):
+        average_checkpoints([last, kept], tmp_path / "mean.safetensors")
+
+
+def test_arrays_are_read_as_they_were_or_refused_with_their_name(tmp_path: Path) -> None:
+    path = tmp_path / "numbers.npz"
+    numbers = np.random.default_rng(1).integers(0, 50, 500)
+    write_arrays(path, {"numbers": numbers})
+    whole = path.read_bytes()
+    refused = 0
+    for place in range(0, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x5A]) + whole[place + 1 :])
+        try:
+            # The name of an array has no checksum.
+            with suppress(KeyError):
+                np.testing.assert_array_equal(read_arrays(path)["numbers"], numbers)
+        except ValueError as error:
+            refused += str(error).startswith("numbers.npz can't be read: ")
+    assert refused > len(whole) // 7 * 0.8

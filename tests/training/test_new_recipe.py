@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from tests.conftest import toy_pairs
+from tests.training.toy_pairs import run_training
 
-from dragoman_training.cli import train
 from dragoman_training.data.corpus import Corpus, hold_out
 from dragoman_training.new_recipe import SIZES, new_recipe
 from dragoman_training.recipe.reader import load_recipe
 
 
-def run(command: object, *arguments: object) -> Result:
-    return CliRunner().invoke(command, [str(argument) for argument in arguments])  # type: ignore[arg-type]
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(new_recipe, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_a_recipe_is_written_that_trains_as_the_next_command_says(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    result = run(new_recipe, *files, "--minutes", 2, "--out", out)
+    result = run(*files, "--minutes", 2, "--out", out)
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     distinct = len(set(zip(*(file.read_text().split("\n") for file in files), strict=True))) - 1
@@ -46,16 +46,8 @@ def test_a_recipe_is_written_that_trains_as_the_next_command_says(
     assert recipe.data.direction == '"de" to "en"'
     assert recipe.training.max_minutes == 2
     assert lines[-1] == f"Next: dragoman train {out / 'recipe.toml'}"
-    trained = run(
-        train,
-        out / "recipe.toml",
-        "--out",
-        tmp_path / "run",
-        "--set",
-        "training.max_minutes=0.01",
-        "training.threads=1",
-    )
-    assert trained.exit_code == 0, trained.output
+    limits = ["--set", "training.max_minutes=0.01", "training.threads=1"]
+    run_training(out / "recipe.toml", "--out", tmp_path / "run", *limits)
     assert (tmp_path / "run" / "best.safetensors").exists()
 
 
@@ -77,14 +69,14 @@ def test_nothing_that_measures_is_trained_on() -> None:
 def test_what_it_can_not_judge_it_asks_for_and_it_writes_over_nothing(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    same = run(new_recipe, files[0], files[0], "--out", tmp_path / "out")
+    same = run(files[0], files[0], "--out", tmp_path / "out")
     assert "say with --from and --to" in str(same.exception)
     assert not (tmp_path / "out").exists()
-    over = run(new_recipe, *files, "--out", tmp_path)
+    over = run(*files, "--out", tmp_path)
     assert "is not empty" in str(over.exception)
     for file in files:
         file.write_text("\n".join(file.read_text().split("\n")[:60]))
-    few = run(new_recipe, *files, "--out", tmp_path / "out")
+    few = run(*files, "--out", tmp_path / "out")
     assert "there are 60 pairs; training takes 100 at the least" in str(few.exception)
 
 
@@ -96,5 +88,5 @@ def test_one_that_is_interrupted_leaves_nothing(
 
     monkeypatch.setattr("dragoman_training.new_recipe._pace", interrupt)
     before = set(tmp_path.iterdir())
-    assert run(new_recipe, *files, "--out", tmp_path / "out").exit_code == 1
+    assert run(*files, "--out", tmp_path / "out").exit_code == 1
     assert set(tmp_path.iterdir()) == before

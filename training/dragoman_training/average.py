@@ -20,10 +20,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
 
     first = latest = load_checkpoint(paths[0])
     paths_of: dict[int, Path] = {}
-    sums = {
-        name: torch.zeros_like(parameter, dtype=torch.double)
-        for name, parameter in first.model.named_parameters()
-    }
+    sums = {name: torch.zeros_like(own, dtype=torch.double) for name, own in first.model.named_parameters()}
     for path in paths:
         other = load_checkpoint(path) if paths_of else first
         if other.progress.get("averaged"):
@@ -58,17 +55,10 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
         if step > latest.progress["step"]:
             latest = other
     unvalidated = {"validations": [], "best_bleu": -1.0, "best_perplexity": None, "best_step": None}
-    write_checkpoint(
-        out,
-        latest.recipe,
-        (latest.source_tokenizer, latest.target_tokenizer),
-        {f"model.{name}": (total / len(paths)).float() for name, total in sums.items()},
-        {
-            **latest.progress,
-            **unvalidated,
-            "averaged": sorted(paths_of),
-        },
-    )
+    tokenizers = latest.source_tokenizer, latest.target_tokenizer
+    tensors = {f"model.{name}": (total / len(paths)).float() for name, total in sums.items()}
+    progress = {**latest.progress, **unvalidated, "averaged": sorted(paths_of)}
+    write_checkpoint(out, latest.recipe, tokenizers, tensors, progress)
 
 
 @click.command()

@@ -1,16 +1,17 @@
 """Checkpoints: one safetensors file with a model and, where training goes on, all it needs for that.
 
+Also how several decode together, and what one says of the data that it was trained on.
+
 Nothing is pickled. Tensor names: `model.*` the parameters, `average.*` their moving average, `optimizer.*`
 Adam's moments, `tokenizer.*` sentencepiece models as bytes. The recipe and the progress are JSON in the
 file's metadata.
 """
 
-import dataclasses
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePath
 from typing import Any
 
 import torch
@@ -19,10 +20,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from dragoman_training.data.pair_filter import show_left_out
+from dragoman_training.data.vocabulary import Tokenizers
 from dragoman_training.models import Seq2Seq, VocabularyShape, build_model
+from dragoman_training.models.ensemble import Ensemble
 from dragoman_training.recipe.data import RecipeError
 from dragoman_training.recipe.reader import recipe_from_table
-from dragoman_training.recipe.settings import Recipe
+from dragoman_training.recipe.settings import DecodingConfig, Recipe
 
 FORMAT = "dragoman checkpoint 1"
 
@@ -46,16 +50,14 @@ class Checkpoint:
 
     def has_vocabulary_of(self, other: "Checkpoint") -> bool:
         """Whether both sides have the very tokenizers of the other's."""
-        return (self.source_tokenizer.model, self.target_tokenizer.model) == (
-            other.source_tokenizer.model,
-            other.target_tokenizer.model,
-        )
+        sides = "source_tokenizer", "target_tokenizer"
+        return all(getattr(self, side).model == getattr(other, side).model for side in sides)
 
 
 def write_checkpoint(
     path: Path,
     recipe: Recipe,
-    tokenizers: tuple[Tokenizer, Tokenizer],
+    tokenizers: Tokenizers,
     tensors: Mapping[str, Tensor],
     progress: Mapping[str, Any],
 ) -> None:
@@ -68,11 +70,7 @@ def write_checkpoint(
     contents["tokenizer.source"] = _bytes_tensor(source.model)
     if target is not source:
         contents["tokenizer.target"] = _bytes_tensor(target.model)
-    metadata = {
-        "format": FORMAT,
-        "recipe": json.dumps(dataclasses.asdict(recipe)),
-        "progress": json.dumps(progress),
-    }
+    metadata = {"format": FORMAT, "recipe": json.dumps(asdict(recipe)), "progress": json.dumps(progress)}
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".part")
     try:
@@ -137,7 +135,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
     )
 
 
-def stored_tokenizers(tensors: Mapping[str, Tensor]) -> tuple[Tokenizer, Tokenizer]:
+def stored_tokenizers(tensors: Mapping[str, Tensor]) -> Tokenizers:
     """The tokenizers in a checkpoint's tensors; the same object where the vocabulary is shared.
 
     Raises CheckpointError where there is none.
@@ -182,3 +180,83 @@ def vocabulary_shape(source: Tokenizer, target: Tokenizer) -> VocabularyShape:
 
 def _bytes_tensor(data: bytes) -> Tensor:
     return torch.frombuffer(bytearray(data), dtype=torch.uint8)
+
+
+def load_members(paths: Sequence[Path]) -> list[Checkpoint]:
+    """Reads checkpoints of one vocabulary and one pair of languages.
+
+    Raises CheckpointError where one is no checkpoint or does not fit the first, OSError for none.
+    """
+    first, *others = members = [load_checkpoint(path) for path in paths]
+    for path, other in zip(paths[1:], others, strict=True):
+        if not other.has_vocabulary_of(first):
+            raise CheckpointError(
+                f"{path} has another vocabulary than {paths[0]}: members of an ensemble are trained on one "
+                "corpus, with one [vocabulary] in their recipes"
+            )
+        theirs, ours = other.recipe.data.direction, first.recipe.data.direction
+        if theirs != ours:
+            raise CheckpointError(f"{path} translates {theirs}, and {paths[0]} {ours}")
+    if others and not first.recipe.data.has_source:
+        raise CheckpointError(f"{paths[0]} is a language model, and no ensembles are made of these")
+    return members
+
+
+def as_one(members: Sequence[Checkpoint]) -> Seq2Seq:
+    """The model of one checkpoint, or the ensemble of several, in evaluation mode."""
+    first = members[0]
+    if len(members) == 1:
+        return first.model
+    shape = vocabulary_shape(first.source_tokenizer, first.target_tokenizer)
+    return Ensemble([member.model for member in members], shape).eval()
+
+
+def decoding_of(members: Sequence[Checkpoint]) -> DecodingConfig:
+    """How they decode together: as the first one says, within the lengths that all are trusted with."""
+    ways = [member.recipe.decoding for member in members]
+    return replace(
+        ways[0],
+        max_source_tokens=min(way.max_source_tokens for way in ways),
+        max_output_tokens=min(way.max_output_tokens for way in ways),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """One training's data; what is not stated is empty."""
+
+    data: str
+    """As its recipe's card says, or else its files; and how many pairs."""
+    licence: str
+    """Licence of a model trained on it."""
+    credit: str
+    """Credit owed to the makers of the data."""
+
+
+def provenances(recipe: Recipe, progress: Mapping[str, Any]) -> list[Provenance]:
+    """The data of each training that led to a model, the first one first."""
+    before = [Provenance(**entry) for entry in progress.get("begun_with") or []]
+    if not before and recipe.training.start_from:
+        # Of a checkpoint that does not yet say so itself.
+        origin = f"that of the checkpoint {path_tail(recipe.training.start_from, 2)}"
+        before = [Provenance(data=origin, licence="", credit="")]
+    card = recipe.card
+    provenance = Provenance(data=_own_data(recipe, progress), licence=card.licence, credit=card.credit)
+    return [*before, provenance]
+
+
+def path_tail(path: str, num_parts: int) -> str:
+    """The last parts of a path, those that name nothing left out."""
+    return "/".join([part for part in PurePath(path).parts if part not in ("..", "/")][-num_parts:])
+
+
+def _own_data(recipe: Recipe, progress: Mapping[str, Any]) -> str:
+    description, num_pairs = recipe.card.data, progress.get("num_pairs")
+    if not description:
+        data = recipe.data
+        files = [*data.train_source, *data.train_target, *data.train_tsv]
+        description = ", ".join(f"`{path_tail(file, 1)}`" for file in files)
+    counted = "sentence pairs" if recipe.data.has_source else "sentences"
+    left_out = show_left_out(progress.get("left_out") or {})
+    without = f" (left out: {left_out})" if left_out else ""
+    return f"{description}: {num_pairs:,} {counted}{without}" if num_pairs else description

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dragoman_training.data.training_pairs import FilePairs
     from dragoman_training.processes import Processes
     from dragoman_training.recipe.settings import Recipe
-    from dragoman_training.run.progress import Progress
+    from dragoman_training.run.validation import Progress
 
 
 @click.command()
@@ -85,11 +85,8 @@ def train(
     folder = out or Path("runs") / recipe.name
     card = recipe.card
     with join_processes(device) as processes, claimed(folder) if processes.leads else nullcontext():
-        if (
-            processes.leads
-            and name_other_data(recipe_path, overrides)
-            and not (card.data and card.licence and card.credit)
-        ):
+        is_stated = card.data and card.licence and card.credit
+        if processes.leads and name_other_data(recipe_path, overrides) and not is_stated:
             left_out = ", and so its [card] is left out" if has_card(recipe_path) else ""
             click.echo(
                 f"The training data is not the recipe's{left_out}: "
@@ -100,13 +97,7 @@ def train(
 
 
 def _train(
-    recipe: "Recipe",
-    data_folder: Path,
-    folder: Path,
-    corpus_cache: Path,
-    processes: "Processes",
-    *,
-    resume: bool,
+    recipe: "Recipe", data_folder: Path, folder: Path, cache: Path, processes: "Processes", *, resume: bool
 ) -> None:
     """One process's part in the training."""
     import torch
@@ -138,7 +129,7 @@ def _train(
     say("Reading the corpora.")
     valid_pairs = read_corpus(recipe.data, "valid", data_folder)
     train_pairs = processes.leader_first(
-        lambda: open_training_pairs(recipe, data_folder, corpus_cache, say, load_linker)
+        lambda: open_training_pairs(recipe, data_folder, cache, say, load_linker)
     )
     start = None if saved else load_start(recipe, data_folder)
     if saved:
@@ -151,16 +142,8 @@ def _train(
     first_step = saved[2]["step"] if saved else 0
     reporting = Reporter(folder, first_step=first_step) if processes.leads else nullcontext()
     with reporting as reporter, StopRequest(quiet=not processes.leads) as stop:
-        trainer = Trainer(
-            recipe,
-            tokenizers,
-            tokenized,
-            valid_pairs,
-            folder=folder,
-            processes=processes,
-            reporter=reporter,
-            stop=stop,
-        )
+        given = recipe, tokenizers, tokenized, valid_pairs
+        trainer = Trainer(*given, folder=folder, processes=processes, reporter=reporter, stop=stop)
         if start:
             trainer.begin_with(start)
         if saved:

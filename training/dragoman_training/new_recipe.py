@@ -161,14 +161,11 @@ def _language(lines: list[str]) -> str:
 def _describe(corpus: "Corpus", recipe: "Recipe") -> None:
     """Says what a person should know of the text before an hour is spent on it."""
     from dragoman_training.data.corpus import spread
-    from dragoman_training.data.pair_filter import DUPLICATES, reasons_to_leave_out
-    from dragoman_training.data.tokenized_corpus import ONE_SIDED, show_left_out
+    from dragoman_training.data.pair_filter import DUPLICATES, ONE_SIDED, reasons_to_leave_out, show_left_out
 
     click.echo(f"{len(corpus):,} pairs, {recipe.data.direction}.")
-    for language, side in (
-        (recipe.data.source_language, corpus.sources),
-        (recipe.data.target_language, corpus.targets),
-    ):
+    languages = recipe.data.source_language, recipe.data.target_language
+    for language, side in zip(languages, (corpus.sources, corpus.targets), strict=True):
         words = sorted(len(line.split()) for line in side)
         click.echo(
             f"{language}: {sum(words):,} words; half of the lines have {words[len(words) // 2]} or fewer, "
@@ -200,15 +197,7 @@ def _pace(recipe: "Recipe", train: "Corpus", valid: "Corpus") -> tuple[int, int,
                 raise
             vocabulary = dataclasses.replace(vocabulary, size=vocabulary.size * 3 // 4)
     with join_processes("auto") as processes:
-        trainer = Trainer(
-            recipe,
-            tokenizers,
-            sample,
-            valid,
-            folder=Path(),
-            processes=processes,
-            reporter=None,
-            stop=StopRequest(),
-        )
+        given = recipe, tokenizers, sample, valid
+        trainer = Trainer(*given, folder=Path(), processes=processes, reporter=None, stop=StopRequest())
         seconds = trainer.seconds_a_step(MEASURED_STEPS)
     return vocabulary.size, max(1, trainer.steps_per_epoch * len(train) // len(sample)), seconds

@@ -28,11 +28,8 @@ class Processes:
         self.device = device
         self.number = number
         self.count = count
-
-    @property
-    def leads(self) -> bool:
+        self.leads = number == 0
         """Whether this one validates, writes and reports for all."""
-        return self.number == 0
 
     def wrap(self, module: nn.Module) -> nn.Module:
         """The module whose gradients are the mean over all processes."""

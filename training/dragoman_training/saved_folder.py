@@ -94,9 +94,7 @@ def write_sides(folder: Path, source: tuple[str, ...], target: tuple[str, ...]) 
 
 def read_sides(folder: Path, manifest: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """The words of both sides. Raises ValueError where there are more or fewer than the manifest says."""
-    return [
-        read_words(folder / f"{side}.words", manifest["num_words"][side]) for side in ("source", "target")
-    ]
+    return [read_words(folder / f"{one}.words", manifest["num_words"][one]) for one in ("source", "target")]
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

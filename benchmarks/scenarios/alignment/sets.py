@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.measuring import MeasurementError
+from dragoman_training.alignment.bitext import WordRule
 from dragoman_training.alignment.links import GoldLinks, Link, read_gold
-from dragoman_training.alignment.text import WordRule
 from dragoman_training.classics.smt.system import Casing
 from dragoman_training.data.files import read_lines
 

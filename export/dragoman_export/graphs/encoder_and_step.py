@@ -27,12 +27,11 @@ from dragoman_export.graphs.traced_attention import (
     PredictedWindowGraph,
 )
 from dragoman_training.models import Seq2Seq, Tensors
+from dragoman_training.models.language_model import ContinuingAttention
 from dragoman_training.models.layers.attention import ScoredAttention
-from dragoman_training.models.layers.continuing_attention import ContinuingAttention
-from dragoman_training.models.layers.recurrent import BidirectionalLayer
-from dragoman_training.models.layers.stacked import ForwardLayer
+from dragoman_training.models.layers.recurrent import BidirectionalLayer, ForwardLayer
 from dragoman_training.models.layers.transformer_attention import PastAttention, SelfAttention
-from dragoman_training.models.layers.window import PredictedWindow
+from dragoman_training.models.luong import PredictedWindow
 
 
 class EncoderGraph(nn.Module):

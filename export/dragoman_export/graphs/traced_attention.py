@@ -24,14 +24,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dragoman_export.graphs.attention import LEAST_EXPONENT
+from dragoman_training.models.language_model import Beginning, ContinuingAttention, OwnPast, split
 from dragoman_training.models.layers.attention import MASKED, Attention, ProductAttention, ScoredAttention
-from dragoman_training.models.layers.continuing_attention import (
-    Beginning,
-    ContinuingAttention,
-    OwnPast,
-    split,
-)
-from dragoman_training.models.layers.window import PredictedWindow, Window, sentence_length
+from dragoman_training.models.luong import PredictedWindow, Window
+from dragoman_training.models.seq2seq import sentence_length
 
 
 def exponentials(scores: Tensor, is_masked: Tensor) -> Tensor:

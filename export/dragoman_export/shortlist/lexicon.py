@@ -21,7 +21,7 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
 from dragoman_export.options import Report, ShortlistOptions
-from dragoman_training.alignment.translation_table import TranslationTable
+from dragoman_training.alignment.pieces import TranslationTable
 
 Numbers = Sequence[int] | np.ndarray
 MAGIC = 0xF11A48D5013417F5

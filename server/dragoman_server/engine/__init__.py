@@ -1,7 +1,6 @@
 """Continuously batched beam search over a decoder. Knows no gRPC, no text and no metrics library."""
 
-from dragoman_server.engine.admission import Admission
-from dragoman_server.engine.decoder import Batch, Decoder, StepInput, StepOutput
+from dragoman_server.engine.decoder import StepInput, StepOutput
 from dragoman_server.engine.errors import (
     DeadlineExpiredError,
     DecoderError,
@@ -13,9 +12,9 @@ from dragoman_server.engine.errors import (
     QueueFullError,
     SentenceError,
 )
-from dragoman_server.engine.events import BatchStepped, Event, Listener, Outcome
-from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.loop import Engine
+from dragoman_server.engine.events import BatchStepped, Event
+from dragoman_server.engine.limits import Admission, EngineLimits
+from dragoman_server.engine.loop import Engine, warm
 from dragoman_server.engine.request import (
     FinishReason,
     Hypothesis,
@@ -24,14 +23,11 @@ from dragoman_server.engine.request import (
     Sentence,
     SentenceResult,
 )
-from dragoman_server.engine.warming import warm
 
 __all__ = [
     "Admission",
-    "Batch",
     "BatchStepped",
     "DeadlineExpiredError",
-    "Decoder",
     "DecoderError",
     "DeviceUnavailableError",
     "Engine",
@@ -42,8 +38,6 @@ __all__ = [
     "Event",
     "FinishReason",
     "Hypothesis",
-    "Listener",
-    "Outcome",
     "PrecisionUnavailableError",
     "Priority",
     "QueueFullError",

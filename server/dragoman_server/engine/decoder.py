@@ -1,6 +1,7 @@
 """The interface of a model to the engine: encode sentences, regroup a running batch, advance it by one token.
 
-The arrays that a model keeps between steps stay opaque: they never leave the implementation.
+The arrays that a model keeps between steps stay opaque: they never leave the implementation. How far they are
+padded both sides know: few shapes cost less than the padding does.
 
 Shape suffixes: S sentences of the batch, K beam, C = 2K candidates, T source positions.
 """
@@ -60,44 +61,59 @@ class Batch(Protocol[EncodedT_contra]):
         one beyond the new end. Memory is padded or trimmed to `source_positions`, T. The state keeps all its
         rows; those of `joined` follow, one a sentence.
         """
-        ...
 
     def step(self, rows: StepInput) -> StepOutput:
         """Advances every row by one token. Afterwards the state has S * K rows, in the order of `rows`."""
-        ...
 
 
 class Decoder(Protocol[EncodedT]):
     """A model that decodes step by step."""
 
-    @property
-    def source_vocabulary(self) -> int:
-        """Number of source token ids."""
-        ...
-
-    @property
-    def target_vocabulary(self) -> int:
-        """Number of target token ids."""
-        ...
-
-    @property
-    def bos(self) -> int:
-        """The target token id that every hypothesis starts from."""
-        ...
-
-    @property
-    def eos(self) -> int:
-        """The target token id that ends a hypothesis."""
-        ...
+    source_vocabulary: int
+    """Number of source token ids."""
+    target_vocabulary: int
+    """Number of target token ids."""
+    bos: int
+    """The target token id that every hypothesis starts from."""
+    eos: int
+    """The target token id that ends a hypothesis."""
 
     def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> EncodedT:
         """Encodes sentences of a beam size together; they are best of nearly the same length."""
-        ...
 
     def open_batch(self, beam_size: int) -> Batch[EncodedT]:
         """An empty batch of sentences of that beam size."""
-        ...
 
     def release_memory(self) -> None:
         """Gives back what large batches took. None is open; the next one takes what it needs anew."""
-        ...
+
+
+_POSITIONS = 8
+_CANDIDATES = 64
+# Below it a float product sums in another order.
+_MIN_CANDIDATES = 128
+
+
+def padded_positions(length: int) -> int:
+    """Source positions of a batch whose longest sentence has this length: a multiple of eight."""
+    return -(-length // _POSITIONS) * _POSITIONS
+
+
+def padded_candidates(num_candidates: int) -> int:
+    """Candidates that a batch is padded to: a multiple of 64, at least 128, so that sums run in one order."""
+    return max(_MIN_CANDIDATES, -(-num_candidates // _CANDIDATES) * _CANDIDATES)
+
+
+def worth_trimming(needed: int, current: int) -> bool:
+    """Whether to trim, and so to copy, a batch's tensors of a `current` length to what is `needed`."""
+    return needed * 4 <= current * 3
+
+
+def padded_rows(count: int) -> int:
+    """The number of rows or sentences after padding: of 1, 2, 3, 4, 6, 8, ... the least from `count`.
+
+    Less than a third of it is padding. A GPU takes hardly longer for a few rows more, and a shape that it has
+    not seen takes memory of its own.
+    """
+    power = 1 << (count - 1).bit_length()
+    return power * 3 // 4 if count <= power * 3 // 4 else power

@@ -18,19 +18,15 @@ class Inbox:
         self._cancelled: list[Ticket] = []
         self._unended: set[Ticket] = set()
         self._is_woken = False
-        self._is_closed = False
+        self.is_closed = False
+        """Whether it takes no more."""
         # Guards all of the above; notified when the engine's thread has something to look at.
         self._changed = threading.Condition()
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether it takes no more."""
-        return self._is_closed
 
     def submit(self, tickets: Sequence[Ticket]) -> None:
         """Puts tickets in, or none: raises EngineClosedError."""
         with self._changed:
-            if self._is_closed:
+            if self.is_closed:
                 raise EngineClosedError("the engine is shutting down and takes no more sentences")
             self._arrived += tickets
             self._unended.update(tickets)
@@ -58,13 +54,16 @@ class Inbox:
     def close(self) -> None:
         """Takes no more."""
         with self._changed:
-            self._is_closed = True
+            self.is_closed = True
             self._changed.notify_all()
 
     def wait(self, timeout_seconds: float | None) -> bool:
         """Waits until something is there, or it is woken or closed; False where that takes longer."""
         with self._changed:
-            has_come = self._changed.wait_for(self._holds_anything, timeout_seconds)
+            has_come = self._changed.wait_for(
+                lambda: bool(self._arrived or self._cancelled or self._is_woken or self.is_closed),
+                timeout_seconds,
+            )
             self._is_woken = False
             return has_come
 
@@ -79,6 +78,3 @@ class Inbox:
         """The tickets that came and have not ended."""
         with self._changed:
             return list(self._unended)
-
-    def _holds_anything(self) -> bool:
-        return bool(self._arrived or self._cancelled or self._is_woken or self._is_closed)

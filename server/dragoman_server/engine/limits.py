@@ -1,11 +1,13 @@
-"""How much the engine takes on."""
+"""How much the engine takes on, and which sentences it can decode at all, however long they wait."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from dragoman_server.engine.errors import QueueFullError, QueueTooSlowError
-from dragoman_server.engine.request import Priority
+from dragoman_server.engine.decoder import Decoder, padded_positions
+from dragoman_server.engine.errors import QueueFullError, QueueTooSlowError, SentenceError
+from dragoman_server.engine.request import Priority, Sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,26 +73,59 @@ class EngineLimits:
         QueueTooSlowError where what is before one of them takes too long.
         """
         expected = expected_seconds or {}
-        longest = max(
-            (expected.get(priority, 0.0) for priority, number in coming.items() if number), default=0.0
-        )
+        longest = max((expected.get(key, 0.0) for key, number in coming.items() if number), default=0.0)
         num_coming, num_waiting = sum(coming.values()), sum(waiting.values())
         num_bulk, num_bulk_waiting = coming.get(Priority.BULK, 0), waiting.get(Priority.BULK, 0)
         # Of a full queue no larger share is the way out.
-        if num_coming and num_waiting + num_coming > self.max_queue:
-            raise QueueFullError(
-                num_sentences=num_coming,
-                num_waiting=num_waiting,
-                max_queue=self.max_queue,
-                expected_seconds=longest,
-            )
-        if num_bulk and num_bulk_waiting + num_bulk > self.max_bulk_queue:
-            raise QueueFullError(
-                num_sentences=num_bulk,
-                num_waiting=num_bulk_waiting,
-                max_queue=self.max_bulk_queue,
-                is_bulk=True,
-                expected_seconds=longest,
-            )
+        for number, num_before, most, is_bulk in (
+            (num_coming, num_waiting, self.max_queue, False),
+            (num_bulk, num_bulk_waiting, self.max_bulk_queue, True),
+        ):
+            if number and num_before + number > most:
+                raise QueueFullError(
+                    num_sentences=number,
+                    num_waiting=num_before,
+                    max_queue=most,
+                    is_bulk=is_bulk,
+                    expected_seconds=longest,
+                )
         if longest > self.max_queue_seconds:
             raise QueueTooSlowError(expected_seconds=longest, max_seconds=self.max_queue_seconds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admission:
+    """The bounds that sentences are checked against before they are accepted."""
+
+    limits: EngineLimits
+    source_vocabulary: int
+    """How many tokens a source has to choose from."""
+    target_vocabulary: int
+    """The same of a target prefix."""
+
+    @classmethod
+    def to(cls, decoder: Decoder[Any], limits: EngineLimits) -> "Admission":
+        """The admission to engines over the decoder."""
+        source, target = decoder.source_vocabulary, decoder.target_vocabulary
+        return cls(limits=limits, source_vocabulary=source, target_vocabulary=target)
+
+    def check(self, sentence: Sentence) -> None:
+        """Raises SentenceError for a sentence that no batch could ever hold, or with unknown tokens."""
+        beam_size, length = sentence.options.beam_size, len(sentence.source)
+        if beam_size > self.limits.max_beam_size:
+            raise SentenceError(
+                f"beam_size is {beam_size}, and the engine's max_beam_size {self.limits.max_beam_size}; "
+                "ask for less, or start the server with a larger --max-beam-size"
+            )
+        if padded_positions(length) > self.limits.max_source_tokens:
+            raise SentenceError(
+                f"the source has {length} tokens, padded to {padded_positions(length)}, "
+                f"and the engine's max_source_tokens is {self.limits.max_source_tokens}; "
+                "send shorter sentences, or start the server with larger --max-source-tokens"
+            )
+        for name in ("source", "target_start", "target_prefix"):
+            ids: tuple[int, ...] = getattr(sentence, name)
+            vocabulary = self.source_vocabulary if name == "source" else self.target_vocabulary
+            if ids and not (min(ids) >= 0 and max(ids) < vocabulary):
+                wrong = next(id_ for id_ in ids if not 0 <= id_ < vocabulary)
+                raise SentenceError(f"{name} holds token {wrong}; the vocabulary has {vocabulary} tokens")

@@ -10,25 +10,13 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import closing
 from functools import partial
 from typing import Any
 
+from dragoman_server.engine import events
 from dragoman_server.engine.decoder import Batch, Decoder
-from dragoman_server.engine.errors import (
-    DeadlineExpiredError,
-    DecoderError,
-    EngineClosedError,
-    EngineError,
-)
-from dragoman_server.engine.events import (
-    BatchStepped,
-    Listener,
-    Outcome,
-    QueueLeft,
-    SentenceEnded,
-    TurnEnded,
-    ignore,
-)
+from dragoman_server.engine.errors import DeadlineExpiredError, DecoderError, EngineClosedError, EngineError
 from dragoman_server.engine.heartbeat import Heartbeat
 from dragoman_server.engine.inbox import Inbox
 from dragoman_server.engine.limits import EngineLimits
@@ -72,12 +60,19 @@ class _Run:
 class Engine:
     """Translates the sentences of many callers together. Its methods may be called from any thread."""
 
+    num_engines = 1
+    """Batches that it decodes side by side."""
+    is_restarting = False
+    """Whether it ended and is replaced: never, since a thread can't be killed."""
+    pid: int | None = None
+    """The process that it has of its own: none."""
+
     def __init__(
         self,
         decoder: Decoder[Any],
         *,
         limits: EngineLimits,
-        listener: Listener = ignore,
+        listener: events.Listener = events.ignore,
         timeout_seconds: float | None = None,
         scheduler: Scheduler | None = None,
         number: int = 0,
@@ -100,7 +95,8 @@ class Engine:
         self._release_at: float | None = None
         # Since when it works on what it has yet to tell of.
         self._busy_since = time.monotonic()
-        self._has_ended = False
+        self.has_ended = False
+        """Whether nothing is decoded any more: its thread ended or hangs, or it was closed."""
         self._on_change: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._work, name="dragoman-engine", daemon=True)
         self._heartbeat: Heartbeat | None = None
@@ -148,11 +144,6 @@ class Engine:
         """Has the thread, if it waits for work, look around and tell that its turn ended."""
         self._inbox.wake()
 
-    @property
-    def num_engines(self) -> int:
-        """Batches that it decodes side by side: one."""
-        return 1
-
     def watch(self, on_change: Callable[[], None]) -> None:
         """Has `on_change` called, in any thread, whenever `is_alive` or `num_left` has changed."""
         self._on_change = on_change
@@ -160,22 +151,7 @@ class Engine:
     @property
     def is_alive(self) -> bool:
         """Whether its thread runs, and so sentences are decoded."""
-        return self._thread.is_alive() and not self._has_ended
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether nothing is decoded any more: its thread ended or hangs, or it was closed."""
-        return self._has_ended
-
-    @property
-    def is_restarting(self) -> bool:
-        """Whether it ended and is replaced: never, since a thread can't be killed."""
-        return False
-
-    @property
-    def pid(self) -> int | None:
-        """The process that it has of its own: none."""
-        return None
+        return self._thread.is_alive() and not self.has_ended
 
     def _note_if_cancelled(self, ticket: weakref.ref[Ticket], future: Future[SentenceResult]) -> None:
         if future.cancelled():
@@ -202,19 +178,19 @@ class Engine:
             self._inbox.close()
             self._runs.clear()
             self._end_all()
-            self._has_ended = True
+            self.has_ended = True
             self._on_change()
 
     def _give_up(self) -> None:
         logger.error("the engine's thread hangs; nothing more is decoded")
-        self._has_ended = True
+        self.has_ended = True
         self._on_change()
 
     def _show_life(self) -> None:
         """Between two runs of the graphs."""
         if self._heartbeat:
             self._heartbeat.answer()
-        self._tell(TurnEnded())
+        self._tell(events.TurnEnded())
 
     def _next_turn(self) -> tuple[Lane, list[list[Ticket]]] | None:
         """Waits for work. The lane whose turn it is and the groups to join it; None once closed."""
@@ -223,7 +199,9 @@ class Engine:
             self._publish()
             self._show_life()
             is_busy = self._scheduler.num_waiting or self._scheduler.num_running
-            has_work = is_busy or self._inbox.wait(self._seconds_to_release())
+            release_at = self._release_at
+            timeout_seconds = None if release_at is None else max(0.0, release_at - time.monotonic())
+            has_work = is_busy or self._inbox.wait(timeout_seconds)
             if not is_busy:
                 self._busy_since = time.monotonic()
             if self._inbox.is_closed:
@@ -237,14 +215,11 @@ class Engine:
             self._drop_empty_runs()
             for ticket in turn.late:
                 late = DeadlineExpiredError("the deadline is too close for an answer in time")
-                self._fail(ticket, late, Outcome.EXPIRED)
+                self._fail(ticket, late, events.Outcome.EXPIRED)
             if turn.lane is not None:
                 if self._release_at is None:
                     self._release_at = time.monotonic() + RELEASE_SECONDS
                 return turn.lane, turn.groups
-
-    def _seconds_to_release(self) -> float | None:
-        return None if self._release_at is None else max(0.0, self._release_at - time.monotonic())
 
     def _release_memory(self) -> None:
         self._release_at = None
@@ -258,17 +233,13 @@ class Engine:
     def _publish(self) -> None:
         """Lets others read how many run and how many no longer wait."""
         self.num_running = self._scheduler.num_running
-        self._publish_left(
-            {
-                priority: taken_in - self._scheduler.num_waiting_of(priority)
-                for priority, taken_in in self._num_taken_in.items()
-            }
-        )
+        taken_in = self._num_taken_in.items()
+        self._publish_left({key: number - self._scheduler.num_waiting_of(key) for key, number in taken_in})
 
     def _publish_left(self, num_left: Mapping[Priority, int]) -> None:
         if num_left != self.num_left:
             self.num_left = num_left
-            self._tell(QueueLeft(num_left))
+            self._tell(events.QueueLeft(num_left))
             self._on_change()
 
     def _take_in(self) -> None:
@@ -278,9 +249,9 @@ class Engine:
         self._scheduler.add(arrived)
         self._scheduler.remove(cancelled)
         for ticket in cancelled:
-            self._end(ticket, Outcome.CANCELLED)
+            self._end(ticket, events.Outcome.CANCELLED)
         for ticket in self._scheduler.expire(time.monotonic()):
-            self._fail(ticket, DeadlineExpiredError("the deadline passed"), Outcome.EXPIRED)
+            self._fail(ticket, DeadlineExpiredError("the deadline passed"), events.Outcome.EXPIRED)
         self._drop_empty_runs()
 
     def _count(self, arrived: Iterable[Ticket]) -> None:
@@ -316,7 +287,7 @@ class Engine:
         output = run.batch.step(run.beams.rows())
         now = time.monotonic()
         self._tell(
-            BatchStepped(
+            events.BatchStepped(
                 engine=self._number,
                 num_sentences=len(run.tickets),
                 num_rows=len(run.tickets) * lane.beam_size,
@@ -340,10 +311,10 @@ class Engine:
             if hypotheses:
                 self._scheduler.on_finish(ticket, num_steps)
                 was_waited_for = ticket.answer(hypotheses, now)
-                self._end(ticket, Outcome.FINISHED if was_waited_for else Outcome.CANCELLED)
+                self._end(ticket, events.Outcome.FINISHED if was_waited_for else events.Outcome.CANCELLED)
             else:
                 numberless = DecoderError("no hypothesis of the sentence has a finite score")
-                self._fail(ticket, numberless, Outcome.FAILED)
+                self._fail(ticket, numberless, events.Outcome.FAILED)
         self._remove(leaving)
 
     def _encode(self, lane: Lane, group: list[Ticket]) -> Any | None:
@@ -363,11 +334,11 @@ class Engine:
 
     def _fail_batch(self, tickets: Sequence[Ticket], cause: Exception) -> None:
         for ticket in tickets:
-            if ticket.is_answered:
+            if ticket.future.done() and not ticket.future.cancelled():
                 continue
             error = DecoderError(f"the decoder failed: {type(cause).__name__}: {cause}")
             error.__cause__ = cause
-            self._fail(ticket, error, Outcome.FAILED)
+            self._fail(ticket, error, events.Outcome.FAILED)
         self._remove(tickets)
 
     def _end_all(self) -> None:
@@ -378,15 +349,15 @@ class Engine:
         self._publish_left(dict(self._num_taken_in))
         for ticket in self._inbox.unended():
             error = EngineClosedError("the engine was closed before the sentence was translated")
-            self._fail(ticket, error, Outcome.CLOSED)
+            self._fail(ticket, error, events.Outcome.CLOSED)
 
-    def _fail(self, ticket: Ticket, error: EngineError, outcome: Outcome) -> None:
-        self._end(ticket, outcome if ticket.fail(error) else Outcome.CANCELLED)
+    def _fail(self, ticket: Ticket, error: EngineError, outcome: events.Outcome) -> None:
+        self._end(ticket, outcome if ticket.fail(error) else events.Outcome.CANCELLED)
 
-    def _end(self, ticket: Ticket, outcome: Outcome) -> None:
+    def _end(self, ticket: Ticket, outcome: events.Outcome) -> None:
         """Tells once how a sentence ended."""
         if self._inbox.end(ticket):
-            self._tell(SentenceEnded(outcome))
+            self._tell(events.SentenceEnded(outcome))
 
     def _remove(self, tickets: Iterable[Ticket]) -> None:
         """Frees the rows of tickets that were answered."""
@@ -396,3 +367,13 @@ class Engine:
     def _drop_empty_runs(self) -> None:
         """Frees the batches of lanes that ran empty, and lets these begin anew."""
         self._runs = {lane: run for lane, run in self._runs.items() if lane.num_running}
+
+
+def warm(decoder: Decoder[Any], limits: EngineLimits, sentence: Sentence) -> None:
+    """Decodes the sentence. Raises DecoderError.
+
+    In an engine of its own: it must count neither as traffic nor towards the learnt pace.
+    """
+    with closing(Engine(decoder, limits=limits)) as engine:
+        engine.start()
+        engine.submit([sentence])[0].result()

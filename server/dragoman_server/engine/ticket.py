@@ -33,11 +33,6 @@ class Ticket:
         self.length = len(self.sentence.source)
         self.is_bulk = self.sentence.priority is Priority.BULK
 
-    @property
-    def is_answered(self) -> bool:
-        """Whether it has a result or an error; not where its caller cancelled it."""
-        return self.future.done() and not self.future.cancelled()
-
     def answer(self, hypotheses: Sequence[Hypothesis], now: float) -> bool:
         """Sets the result; False where the caller cancelled before."""
         result = SentenceResult(

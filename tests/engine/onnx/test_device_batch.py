@@ -2,23 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from dragoman_bundle.bundle import Bundle
-from dragoman_bundle.manifest import REGROUP_GRAPH, SHORTLIST_GRAPH, STEP_GRAPH, FileEntry, graph_file
-from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from dragoman_bundle.manifest import REGROUP_GRAPH, SHORTLIST_GRAPH, STEP_GRAPH
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnxruntime import InferenceSession, OrtValue
-from tests.engine.exported import ON_DEVICE, VOCABULARY, export_family
-from tests.engine.journey import Journey, assert_same
-from tests.engine.tiny_graphs import tiny_bundle
+from tests.engine.exported import ON_DEVICE, VOCABULARY, export_family, random_sentences, translate
 
-from dragoman_export.graphs.regroup import write_regroup_graph
-from dragoman_server.engine import DecoderError, Engine, EngineLimits, SearchOptions, Sentence, StepInput
+from dragoman_server.engine import DecoderError, Sentence, StepInput, StepOutput
+from dragoman_server.engine.decoder import padded_rows
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.device_decoder import DeviceDecoder
 from dragoman_server.engine.onnx.host_decoder import HostDecoder
@@ -30,7 +26,91 @@ from dragoman_server.engine.onnx.session import (
     find_strays,
     open_session,
 )
-from dragoman_server.engine.scheduling.padding import padded_rows
+from dragoman_server.engine.onnx.tensors import Memory, Moves
+
+
+class Journey:
+    """A random course of joins, leaves and steps, through which several batches are led alike."""
+
+    def __init__(self, seed: int, beam_size: int) -> None:
+        self._random = np.random.default_rng(seed)
+        self._beam_size = beam_size
+        self._num_sentences = 0
+        self._last: StepOutput | None = None
+
+    def regroup(self, decoders: list[OnnxDecoder], batches: list[Any]) -> None:
+        """Some leave, and up to three groups join."""
+        stays = self._random.random(self._num_sentences) < self._random.choice([0.3, 0.8, 1.0])
+        num_groups = self._random.integers(0 if stays.any() else 1, 4)
+        groups = [
+            [
+                [*self._random.integers(4, VOCABULARY, self._random.integers(0, 20)).tolist(), 3]
+                for _ in range(self._random.integers(1, 4))
+            ]
+            for _ in range(num_groups)
+        ]
+        num_joined = sum(map(len, groups))
+        present = [*np.flatnonzero(stays), *(self._num_sentences + np.arange(num_joined))]
+        end = min(len(present), self._num_sentences)
+        others = iter([place for place in present if place >= end])
+        origin_S = np.array(
+            [place if place < end and stays[place] else next(others) for place in range(len(present))],
+            np.int64,
+        )
+        positions = int(self._random.choice([24, 32]))
+        for decoder, batch in zip(decoders, batches, strict=True):
+            batch.regroup(origin_S, [decoder.encode(group, self._beam_size) for group in groups], positions)
+        K, S = self._beam_size, len(origin_S)
+        parent_SK = np.zeros((self._num_sentences, K), np.int64)
+        score_SK = np.zeros((self._num_sentences, K), np.float32)
+        if self._last is not None:
+            row_SK = self._last.top_index_SC[:, :K] // VOCABULARY
+            parent_SK = row_SK + np.arange(self._num_sentences)[:, None] * K
+            score_SK = self._last.top_score_SC[:, :K]
+        first_SK = np.repeat(self._num_sentences * K + np.arange(num_joined)[:, None], K, axis=1)
+        new_score_SK = np.where(np.arange(K) == 0, 0, -np.inf).astype(np.float32) * np.ones(
+            (num_joined, 1), np.float32
+        )
+        self._parent_SK = np.concatenate([parent_SK, first_SK])[origin_S]
+        self._score_SK = np.concatenate([score_SK, new_score_SK])[origin_S]
+        self._num_sentences = S
+
+    def step(self, batches: list[Any]) -> list[StepOutput]:
+        """One token for all; some sentences are forced to one of any kind."""
+        S, K = self._parent_SK.shape
+        forced_SK = np.zeros((S, K), np.int64)
+        if self._random.random() < 0.3:
+            forced_SK[self._random.integers(0, S), 0] = self._random.integers(4, VOCABULARY)
+        rows = StepInput(
+            token_SK=self._random.integers(4, VOCABULARY, (S, K)),
+            parent_SK=self._parent_SK,
+            score_SK=self._score_SK,
+            forced_SK=forced_SK,
+            wants_attention=bool(self._random.random() < 0.5),
+        )
+        outputs = [batch.step(rows) for batch in batches]
+        self._last = outputs[0]
+        self._parent_SK = outputs[0].top_index_SC[:, :K] // VOCABULARY + np.arange(S)[:, None] * K
+        self._score_SK = outputs[0].top_score_SC[:, :K].copy()
+        return outputs
+
+
+def assert_same(found: StepOutput, expected: StepOutput, tolerance: float) -> None:
+    is_real = expected.top_score_SC > -np.inf
+    assert found.top_score_SC.shape == expected.top_score_SC.shape
+    pairs = [
+        (found.top_score_SC, expected.top_score_SC),
+        (found.forced_score_SK, expected.forced_score_SK),
+        (found.attention_SKT, expected.attention_SKT),
+    ]
+    if not tolerance:
+        np.testing.assert_array_equal(found.top_index_SC[is_real], expected.top_index_SC[is_real])
+    for one, other in pairs:
+        if other is None:
+            assert one is None
+        else:
+            np.testing.assert_allclose(one, other, rtol=0, atol=tolerance)
+
 
 TOLERANCE = {"fp32": 1e-5, "int8": 0.0}
 
@@ -42,11 +122,7 @@ def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 def open_on(bundle: Bundle, precision: str, *, shortlist: bool, on_device: bool) -> OnnxDecoder:
     options = DecoderOptions(
-        device="cpu",
-        precision=precision,
-        num_threads=1,
-        use_shortlist=shortlist,
-        stays_on_device=on_device,
+        device="cpu", precision=precision, num_threads=1, use_shortlist=shortlist, stays_on_device=on_device
     )
     decoder = open_decoder(bundle, options)
     return type(decoder)(bundle, decoder.options, as_on_a_gpu(decoder.sessions))
@@ -72,13 +148,8 @@ def test_a_batch_on_the_device_computes_the_same_bits(
     travel_alike(exported, precision, shortlist=shortlist)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "fp16"])
-def test_so_it_does_in_the_precisions_of_a_gpu(tmp_path: Path, tokenizer: Tokenizer, precision: str) -> None:
-    bundle = tiny_bundle(tmp_path, tokenizer, (precision,))
-    write_regroup_graph(bundle.manifest.contract, precision, tmp_path / precision)
-    files = {graph_file(precision, REGROUP_GRAPH): FileEntry(sha256="0" * 64, size=0)}
-    bundle = replace(bundle, manifest=replace(bundle.manifest, files=files))
-    travel_alike(bundle, precision, shortlist=False)
+def test_so_it_does_in_the_precision_of_a_gpu(bundle: Bundle) -> None:
+    travel_alike(bundle, "fp16", shortlist=False)
 
 
 def travel_alike(bundle: Bundle, precision: str, *, shortlist: bool) -> None:
@@ -115,35 +186,21 @@ def test_padding_shapes_changes_no_result(exported: Bundle, precision: str) -> N
             assert_same(on_device, on_host, TOLERANCE[precision])
 
 
-def translate(decoder: OnnxDecoder, sentences: list[Sentence], max_rows: int) -> list[list[tuple[int, ...]]]:
-    engine = Engine(decoder, limits=EngineLimits(max_rows=max_rows))
-    engine.start()
-    futures = [engine.submit([sentence])[0] for sentence in sentences]
-    results = [future.result(timeout=60) for future in futures]
-    engine.close()
+def tokens(decoder: OnnxDecoder, sentences: list[Sentence], max_rows: int) -> list[list[tuple[int, ...]]]:
+    results = translate(decoder, sentences, max_rows)
     return [[hypothesis.tokens for hypothesis in result.hypotheses] for result in results]
 
 
 @pytest.mark.parametrize("shortlist", [False, True], ids=["whole", "shortlist"])
 def test_an_engine_translates_alike_with_both(exported: Bundle, shortlist: bool) -> None:
-    generator = np.random.default_rng(4)
-    options = SearchOptions(beam_size=4, num_hypotheses=4, length_penalty=1.0, max_output_tokens=12)
-    sentences = [
-        Sentence(
-            source=(*generator.integers(4, VOCABULARY, length).tolist(), 3),
-            options=options,
-            target_prefix=(7, 9) if length % 4 == 0 else (),
-            return_attention=length % 3 == 0,
-        )
-        for length in generator.integers(0, 30, 24)
-    ]
+    sentences = random_sentences(4)[:24]
     on_host = open_on(exported, "int8", shortlist=shortlist, on_device=False)
-    expected = translate(on_host, sentences, max_rows=64)
+    expected = tokens(on_host, sentences, max_rows=64)
     for decoder in (
         open_on(exported, "int8", shortlist=shortlist, on_device=True),
         padding_decoder(exported, "int8", shortlist=shortlist),
     ):
-        assert translate(decoder, sentences, max_rows=20) == expected
+        assert tokens(decoder, sentences, max_rows=20) == expected
 
 
 def test_on_a_cpu_batches_regroup_on_the_host_unless_asked_otherwise(exported: Bundle) -> None:
@@ -154,8 +211,9 @@ def test_on_a_cpu_batches_regroup_on_the_host_unless_asked_otherwise(exported: B
     assert on_device.providers[REGROUP_GRAPH] == CPU_PROVIDER
 
 
-def test_a_bundle_without_the_graph_works_through_the_host(tmp_path: Path, tokenizer: Tokenizer) -> None:
-    bundle = tiny_bundle(tmp_path, tokenizer)
+def test_a_bundle_without_the_graph_works_through_the_host(bundle: Bundle) -> None:
+    files = {name: entry for name, entry in bundle.manifest.files.items() if REGROUP_GRAPH not in name}
+    bundle = replace(bundle, manifest=replace(bundle.manifest, files=files))
     assert isinstance(open_decoder(bundle, DecoderOptions(device="cpu")), HostDecoder)
     with pytest.raises(DecoderError, match=r"has no graph 'regroup' in fp32.*export the model again"):
         open_decoder(bundle, DecoderOptions(device="cpu", stays_on_device=True))
@@ -220,3 +278,33 @@ def test_every_node_of_the_regroup_graph_must_be_on_the_device(exported: Bundle)
     strays = find_strays(session, CUDA_PROVIDER, may_leave_shapes=False)
     operators = {stray.rpartition("(")[2].rstrip(")") for stray in strays}
     assert {"Gather", "Concat"} <= operators
+
+
+def regroup(memory: Memory, origin: np.ndarray, joined: list[np.ndarray], source_positions: int) -> None:
+    num_before = 0 if memory._buffer is None else len(memory.array)
+    memory.regroup(Moves(origin, num_before, [len(array) for array in joined]), joined, source_positions)
+
+
+def test_random_regrouping_equals_concatenating_and_gathering() -> None:
+    random = np.random.default_rng(0)
+    memory, expected, serial = Memory(padded_axis=2), np.zeros((0, 2, 0), np.float32), 0
+    for _ in range(60):
+        groups = [
+            random.random((random.integers(1, 4), 2, random.integers(1, 9))).astype(np.float32)
+            for _ in range(random.integers(0 if len(expected) else 1, 3))
+        ]
+        num_before = len(expected)
+        present = [p for p in range(num_before) if random.random() < 0.7]
+        present += range(num_before, num_before + sum(map(len, groups)))
+        if not present:
+            continue
+        size = len(present)
+        rest = iter([p for p in present if p >= min(size, num_before)])
+        origin = np.array([p if p in present and p < num_before else next(rest) for p in range(size)])
+        positions = int(random.choice([8, 16]))
+        padded = [np.pad(part, ((0, 0), (0, 0), (0, 16 - part.shape[2]))) for part in (expected, *groups)]
+        expected = np.concatenate(padded)[origin][:, :, :positions]
+        regroup(memory, origin, groups, positions)
+        np.testing.assert_array_equal(memory.array, expected)
+        serial += 1
+    assert serial > 40

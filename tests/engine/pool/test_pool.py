@@ -8,22 +8,19 @@ from dataclasses import replace
 
 import pytest
 from dragoman_bundle.bundle import Bundle
-from tests.engine.house import VOCABULARY, Recorder, endless, pool_over, sentence
-from tests.engine.onnx.test_onnx_decoder import random_sentences
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engine.exported import random_sentences
+from tests.engine.house import VOCABULARY, Recorder, endless, pool_over, sentence, wait_until
 from tests.engine.table_decoder import TableDecoder, Tokens, random_model
 
-from dragoman_server.engine.admission import Admission
-from dragoman_server.engine.errors import (
-    EngineClosedError,
-    QueueFullError,
-    QueueTooSlowError,
-)
+from dragoman_server.engine.errors import EngineClosedError, QueueFullError, QueueTooSlowError
 from dragoman_server.engine.events import Outcome
-from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.limits import Admission, EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
-from dragoman_server.engine.pool.pool import EnginePool
+from dragoman_server.engine.pool.pool import Arrivals, EnginePool
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
 
@@ -167,8 +164,7 @@ def test_who_waits_for_room_is_told_when_the_queue_moves() -> None:
         wait(futures, timeout=30)
         crew.may_step.clear()
         futures = pool.submit([sentence(17 + i) for i in range(4)])
-        while pool.num_running < 2:
-            time.sleep(0.001)
+        wait_until(lambda: pool.num_running == 2)
         futures += pool.submit([sentence(27 + i) for i in range(2)])
         assert not pool.has_room(Priority.INTERACTIVE, 1)
         futures[-1].cancel()
@@ -188,8 +184,7 @@ def test_who_waits_and_who_runs_is_added_up() -> None:
     assert [pool.num_waiting(priority) for priority in Priority] == [6, 1]
     assert [pool.max_waiting(priority) for priority in Priority] == [7, 2]
     pool.start()
-    while pool.num_running < 2:
-        time.sleep(0.001)
+    wait_until(lambda: pool.num_running == 2)
     assert [pool.num_waiting(priority) for priority in Priority] == [4, 1]
     assert [pool.max_waiting(priority) for priority in Priority] == [7, 4]
     crew.may_step.set()
@@ -230,7 +225,7 @@ def test_what_is_left_at_the_end_fails_and_nothing_more_is_taken(crew: Crew) -> 
 
 
 def test_engines_that_share_real_graphs_say_what_one_says(bundle: Bundle) -> None:
-    sentences = random_sentences(60, [1, 4], seed=7)
+    sentences = random_sentences(1, 4)
     decoder = open_decoder(bundle, DecoderOptions(device="cpu", precision="fp32"))
     answers = []
     for num_engines in (1, 3):
@@ -255,10 +250,7 @@ def test_whom_the_pool_let_in_no_engine_refuses(monkeypatch: pytest.MonkeyPatch)
         return [sentence(1, steps=6, priority=Priority.BULK) for _ in range(number)]
 
     def wait_for(num_waiting: int) -> None:
-        end = time.monotonic() + 30
-        while len(futures) - sum(engine.num_left.values()) != num_waiting and time.monotonic() < end:
-            time.sleep(0.01)
-        assert len(futures) - sum(engine.num_left.values()) == num_waiting
+        wait_until(lambda: len(futures) - sum(engine.num_left.values()) == num_waiting)
 
     futures = pool.submit(job(12))
     pool.start()
@@ -281,3 +273,20 @@ def test_whom_the_pool_let_in_no_engine_refuses(monkeypatch: pytest.MonkeyPatch)
     pool.close()
     assert pool.num_waiting(Priority.BULK) == 0
     assert pool._load == [0]
+
+
+BURSTS = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 5)), min_size=1, max_size=30)
+
+
+@given(BURSTS)
+def test_those_who_came_before_a_moment_are_counted_where_all_leave_in_order(
+    bursts: list[tuple[int, int]],
+) -> None:
+    arrivals, waiting = Arrivals(), list[int]()
+    for now, (number, num_leaving) in enumerate(bursts):
+        waiting += [now] * number
+        arrivals.note(now, number, len(waiting))
+        del waiting[:num_leaving]
+        for moment in range(now + 2):
+            older = sum(came < moment for came in waiting)
+            assert arrivals.num_before(moment, len(waiting)) == older

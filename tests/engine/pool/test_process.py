@@ -7,7 +7,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from pathlib import Path
 
@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from dragoman_bundle.bundle import open_bundle
 from tests.engine import openers
-from tests.engine.house import Recorder, pool_over, sentence
+from tests.engine.house import Recorder, pool_over, sentence, wait_until
+from tests.engine.pool.conftest import Start
 from tests.engine.table_decoder import TableDecoder
 from tests.shipped import shipped_bundle
 
-from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import (
     DeadlineExpiredError,
     DecoderError,
@@ -27,39 +27,14 @@ from dragoman_server.engine.errors import (
     EngineLostError,
 )
 from dragoman_server.engine.events import BatchStepped, Event, Outcome
-from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.limits import Admission, EngineLimits
 from dragoman_server.engine.onnx.opening import open_decoder, opener
 from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence, SentenceResult
 
-ROOT = Path(__file__).parents[3]
-
-Start = Callable[..., EngineProcess]
-
-
-@pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
-
-
-@pytest.fixture
-def start(recorder: Recorder) -> Iterator[Start]:
-    """Starts an engine by its opener, with the recorder as its listener."""
-    started: list[EngineProcess] = []
-
-    def start(
-        opener: Callable[[], TableDecoder], limits: EngineLimits | None = None, **options: Sentence
-    ) -> EngineProcess:
-        engine = EngineProcess(opener, limits=limits or EngineLimits(), listener=recorder.hear, **options)
-        started.append(engine)
-        engine.start()
-        return engine
-
-    yield start
-    for engine in started:
-        engine.close()
+Pair = tuple[EnginePool, list[EngineProcess]]
 
 
 def is_running(pid: int) -> bool:
@@ -68,13 +43,6 @@ def is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-def wait_until(happened: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_every_sentence_gets_the_answer_that_a_thread_gives(recorder: Recorder) -> None:
@@ -266,55 +234,40 @@ def test_who_was_in_a_process_that_ends_is_answered_by_another(
 
 
 def test_a_process_that_hangs_is_killed_and_who_was_in_it_is_answered_by_another(
-    recorder: Recorder, caplog: pytest.LogCaptureFixture
+    start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
-    engine = EngineProcess(
-        openers.open_slow, limits=EngineLimits(), listener=recorder.hear, timeout_seconds=2.0
-    )
-    engine.start()
-    try:
-        futures = engine.submit([sentence(7, steps=20)])
-        pid = end(engine, signal.SIGSTOP)
-        # More than a pipe takes: to submit it waits for nobody.
-        futures += engine.submit([sentence(*range(500), steps=2) for _ in range(200)])
-        assert all(future.result(120).hypotheses for future in futures)
-        assert engine.pid != pid
-        assert not is_running(pid)
-    finally:
-        engine.close()
+    engine = start(openers.open_slow, timeout_seconds=2.0)
+    futures = engine.submit([sentence(7, steps=20)])
+    pid = end(engine, signal.SIGSTOP)
+    # More than a pipe takes: to submit it waits for nobody.
+    futures += engine.submit([sentence(*range(500), steps=2) for _ in range(200)])
+    assert all(future.result(120).hypotheses for future in futures)
+    assert engine.pid != pid
+    assert not is_running(pid)
     reasons = [each.__dict__["reason"] for each in caplog.records if "process ended" in each.message]
     assert reasons[0] == "no answer for 2 seconds"
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_one_engine_of_two_is_lost_under_load_and_nothing_with_it(number: signal.Signals) -> None:
-    limits = EngineLimits(max_rows=8, max_beam_size=1)
-    engines = [EngineProcess(openers.open_slow, limits=limits, timeout_seconds=2.0) for _ in range(2)]
-    pool = EnginePool(engines, Admission.to(openers.open_slow(), limits))
+def test_one_engine_of_two_is_lost_under_load_and_nothing_with_it(pair: Pair, number: signal.Signals) -> None:
+    pool, engines = pair
     changes: list[int] = []
-    pool.start()
     pool.watch(lambda: changes.append(pool.num_alive))
-    try:
-        futures: list[Future[SentenceResult]] = []
-        for attempt in range(30):
-            futures += pool.submit([sentence(7 + i, steps=3) for i in range(20)])
-            if attempt == 5:
-                end(engines[0], number)
-            time.sleep(0.01)
-        assert all(future.result(120).hypotheses for future in futures)
-        wait_until(lambda: pool.num_alive == 2)
-        assert changes == [1, 2]
-        wait_until(lambda: pool.num_waiting(Priority.INTERACTIVE) == pool.num_running == 0)
-        assert pool._load == [0, 0]
-    finally:
-        pool.close()
+    futures: list[Future[SentenceResult]] = []
+    for attempt in range(30):
+        futures += pool.submit([sentence(7 + i, steps=3) for i in range(20)])
+        if attempt == 5:
+            end(engines[0], number)
+        time.sleep(0.01)
+    assert all(future.result(120).hypotheses for future in futures)
+    wait_until(lambda: pool.num_alive == 2)
+    assert changes == [1, 2]
+    wait_until(lambda: pool.num_waiting(Priority.INTERACTIVE) == pool.num_running == 0)
+    assert pool._load == [0, 0]
 
 
-def test_while_no_engine_runs_sentences_are_refused_and_those_accepted_are_answered() -> None:
-    limits = EngineLimits()
-    engines = [EngineProcess(openers.open_slow, limits=limits) for _ in range(2)]
-    pool = EnginePool(engines, Admission.to(openers.open_slow(), limits))
-    pool.start()
+def test_while_no_engine_runs_sentences_are_refused_and_those_accepted_are_answered(pair: Pair) -> None:
+    pool, engines = pair
     refused: list[EngineLostError] = []
 
     def submit_while_none_runs() -> None:
@@ -324,15 +277,12 @@ def test_while_no_engine_runs_sentences_are_refused_and_those_accepted_are_answe
             refused.append(raised.value)
 
     pool.watch(submit_while_none_runs)
-    try:
-        futures = pool.submit([sentence(7 + i, steps=100) for i in range(4)])
-        for engine in engines:
-            end(engine)
-        assert all(future.result(300).hypotheses for future in futures)
-        assert len(refused) >= 1
-        assert not pool.has_ended
-    finally:
-        pool.close()
+    futures = pool.submit([sentence(7 + i, steps=100) for i in range(4)])
+    for engine in engines:
+        end(engine)
+    assert all(future.result(300).hypotheses for future in futures)
+    assert len(refused) >= 1
+    assert not pool.has_ended
 
 
 def test_a_stopped_process_does_not_hold_up_the_end(start: Start) -> None:
@@ -355,7 +305,7 @@ def test_who_is_cancelled_between_two_processes_is_counted_once(start: Start, re
     wait_until(lambda: sum(engine.num_left.values()) == 2)
 
 
-def test_whom_this_side_cannot_hear_is_replaced(recorder: Recorder) -> None:
+def test_whom_this_side_cannot_hear_is_replaced(start: Start, recorder: Recorder) -> None:
     is_deaf = threading.Event()
     is_deaf.set()
 
@@ -364,20 +314,16 @@ def test_whom_this_side_cannot_hear_is_replaced(recorder: Recorder) -> None:
             raise RuntimeError("no metrics")
         recorder.hear(event)
 
-    engine = EngineProcess(openers.open_slow, limits=EngineLimits(), listener=hear)
-    engine.start()
-    try:
-        pid = engine.pid
-        assert pid is not None
-        # What is told of the first one's answer, its steps, can't be taken.
-        futures = engine.submit([sentence(7, steps=2), sentence(8, steps=1_000_000)])
-        wait_until(lambda: recorder.num_losses > 0)
-        is_deaf.clear()
-        futures[1].cancel()
-        assert not wait(futures, timeout=300).not_done
-        wait_until(lambda: not is_running(pid))
-    finally:
-        engine.close()
+    engine = start(openers.open_slow, listener=hear)
+    pid = engine.pid
+    assert pid is not None
+    # What is told of the first one's answer, its steps, can't be taken.
+    futures = engine.submit([sentence(7, steps=2), sentence(8, steps=1_000_000)])
+    wait_until(lambda: recorder.num_losses > 0)
+    is_deaf.clear()
+    futures[1].cancel()
+    assert not wait(futures, timeout=300).not_done
+    wait_until(lambda: not is_running(pid))
 
 
 def test_it_does_not_outlive_whoever_started_it(tmp_path: Path) -> None:

@@ -1,53 +1,37 @@
-"""Several engines in one process, over one decoder: to its callers they are one engine."""
+"""What a process of engines is sent, several engines in one, and how long the next waits for its start."""
 
+import os
+import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
 
 import pytest
 from tests.engine import openers
-from tests.engine.house import Recorder, sentence
+from tests.engine.house import Recorder, sentence, wait_until
+from tests.engine.pool.conftest import Start
 
-from dragoman_server.engine import Admission, EngineLimits, EngineLostError, Priority, SentenceResult
+from dragoman_server.engine import Admission, EngineLimits, EngineLostError, Priority
+from dragoman_server.engine.pool.pipe import Outgoing
 from dragoman_server.engine.pool.pool import EnginePool
-from dragoman_server.engine.pool.process import EngineProcess
+from dragoman_server.engine.pool.process import MAX_SECONDS, RESET_SECONDS, Backoff, EngineProcess
 from dragoman_server.models.loader import HOST_SECONDS, MAX_LOCK_SHARE, engines_a_process
 
 
 @pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
+def shared(start: Start) -> EngineProcess:
+    return start(openers.open_slow, EngineLimits(max_rows=4, max_beam_size=4), num_engines=3)
 
 
-@pytest.fixture
-def shared(recorder: Recorder) -> Iterator[EngineProcess]:
-    limits = EngineLimits(max_rows=4, max_beam_size=4)
-    engine = EngineProcess(openers.open_slow, limits=limits, listener=recorder.hear, num_engines=3)
-    engine.start()
-    yield engine
-    engine.close()
-
-
-def wait_until(happened: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def test_every_sentence_gets_the_answer_that_one_engine_gives(recorder: Recorder) -> None:
+def test_every_sentence_gets_the_answer_that_one_engine_gives(start: Start) -> None:
     wanted = [sentence(i, 5, *range(i % 7), steps=1 + i % 5, beam_size=1 + i % 3) for i in range(60)]
     answers = []
     for num_engines in (1, 3):
-        engine = EngineProcess(
-            openers.open_random, limits=EngineLimits(), listener=recorder.hear, num_engines=num_engines
-        )
-        engine.start()
+        engine = start(openers.open_random, num_engines=num_engines)
         found = [future.result(30).hypotheses for future in engine.submit(wanted)]
         answers.append([[each.tokens for each in hypotheses] for hypotheses in found])
         wait_until(lambda engine=engine: engine.num_running == 0)
         assert sum(engine.num_left.values()) == len(wanted)
-        engine.close()
     assert answers[0] == answers[1]
 
 
@@ -70,23 +54,17 @@ def test_who_is_cancelled_leaves_an_empty_queue(shared: EngineProcess) -> None:
     assert shared.submit([sentence(7, steps=2)])[0].result(30).hypotheses
 
 
-def test_one_engine_that_hangs_has_the_process_replaced(recorder: Recorder) -> None:
+def test_one_engine_that_hangs_has_the_process_replaced(start: Start, recorder: Recorder) -> None:
     limits = EngineLimits(max_rows=1, max_beam_size=1)
-    engine = EngineProcess(
-        openers.open_hanging, limits=limits, listener=recorder.hear, num_engines=3, timeout_seconds=2.0
-    )
-    engine.start()
-    try:
-        futures: list[Future[SentenceResult]] = engine.submit([sentence(15, steps=3)])
-        time.sleep(0.2)
-        futures += engine.submit([sentence(7 + i % 3, steps=3) for i in range(30)])
-        errors = [future.exception(60) for future in futures]
-        # It hangs whichever process has it, and holds up those of its engine. The other engines go on.
-        assert isinstance(errors[0], EngineLostError)
-        assert errors.count(None) >= 20
-        assert engine.submit([sentence(7, steps=3)])[0].result(60).hypotheses
-    finally:
-        engine.close()
+    engine = start(openers.open_hanging, limits, num_engines=3, timeout_seconds=2.0)
+    futures = engine.submit([sentence(15, steps=3)])
+    time.sleep(0.2)
+    futures += engine.submit([sentence(7 + i % 3, steps=3) for i in range(30)])
+    errors = [future.exception(60) for future in futures]
+    # It hangs whichever process has it, and holds up those of its engine. The other engines go on.
+    assert isinstance(errors[0], EngineLostError)
+    assert errors.count(None) >= 20
+    assert engine.submit([sentence(7, steps=3)])[0].result(60).hypotheses
     assert recorder.num_losses >= 1
 
 
@@ -105,3 +83,57 @@ def test_as_many_share_a_process_as_the_lock_allows() -> None:
     assert engines_a_process(HOST_SECONDS) == 1
     assert engines_a_process(0.0) == 1
     assert engines_a_process(8 * HOST_SECONDS / MAX_LOCK_SHARE) == 8
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[Outgoing, Connection]]:
+    reader, writer = os.pipe()
+    outgoing, incoming = Outgoing(writer), Connection(reader, writable=False)
+    yield outgoing, incoming
+    outgoing.close()
+    incoming.close()
+
+
+def writers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "dragoman-engine-writer"]
+
+
+def test_more_than_a_pipe_takes_is_kept_until_somebody_reads(pipe: tuple[Outgoing, Connection]) -> None:
+    outgoing, incoming = pipe
+    sent = [bytes([number]) * 50_000 for number in range(20)]
+    for message in sent:
+        outgoing.send(message)
+    assert [incoming.recv() for _ in sent] == sent
+    # What is small goes at once, without another thread.
+    wait_until(lambda: not writers())
+    outgoing.send("last")
+    assert not writers()
+    assert incoming.recv() == "last"
+
+
+@pytest.mark.parametrize("closed", ["here", "there"])
+def test_a_pipe_that_is_closed_while_much_is_left_ends_at_the_other_side(
+    pipe: tuple[Outgoing, Connection], closed: str
+) -> None:
+    outgoing, incoming = pipe
+    outgoing.send(b"a" * 1_000_000)
+    (outgoing if closed == "here" else incoming).close()
+    outgoing.send("nobody gets it")
+    with pytest.raises((EOFError, OSError)):
+        incoming.recv()
+
+
+def test_the_first_is_replaced_at_once_and_each_one_after_it_waits_twice_as_long() -> None:
+    backoff = Backoff()
+    backoff.started(10.0)
+    assert [backoff.delay(11.0) for _ in range(8)] == [0, 1, 2, 4, 8, 16, MAX_SECONDS, MAX_SECONDS]
+
+
+def test_one_that_lived_for_long_begins_anew() -> None:
+    backoff = Backoff()
+    for now in (10.0, 20.0, 30.0):
+        backoff.started(now)
+        last = backoff.delay(now + 1)
+    assert last == 2
+    backoff.started(40.0)
+    assert backoff.delay(40.0 + RESET_SECONDS) == 0

@@ -1,26 +1,34 @@
-"""Who joins, who leaves and who stands where, by numbers worked out by hand."""
+"""Who joins and when, who leaves, who stands where, and who is encoded with whom, worked out by hand."""
 
-from itertools import count
+from itertools import combinations, count, pairwise
 
-from dragoman_server.engine.request import Priority, SearchOptions, Sentence
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engine.house import ticket
+
+from dragoman_server.engine.decoder import padded_positions
+from dragoman_server.engine.request import Priority
 from dragoman_server.engine.scheduling.budget import Amount, Room
-from dragoman_server.engine.scheduling.grouping import group_by_length
-from dragoman_server.engine.scheduling.joining import WINDOW, choose
+from dragoman_server.engine.scheduling.joining import (
+    CROWD_WEIGHT,
+    OVERHEAD_SENTENCES,
+    WEIGHTS,
+    WINDOW,
+    Patience,
+    choose,
+    group_by_length,
+)
 from dragoman_server.engine.scheduling.lane import Lane, Regrouping
-from dragoman_server.engine.scheduling.padding import padded_positions
 from dragoman_server.engine.ticket import Ticket
 
+INTERACTIVE, BULK = Priority
 ARRIVALS = count()
 
 
-def ticket(length: int, beam_size: int = 1) -> Ticket:
-    options = SearchOptions(beam_size=beam_size, num_hypotheses=1, length_penalty=1.0, max_output_tokens=9)
-    sentence = Sentence(source=(3,) * length, options=options, priority=Priority.INTERACTIVE)
-    return Ticket(sentence=sentence, accepted_at=0.0, arrival=next(ARRIVALS))
-
-
-def wait(lane: Lane, *lengths: int) -> list[Ticket]:
-    tickets = [ticket(length, lane.beam_size) for length in lengths]
+def wait(lane: Lane, *lengths: int, priority: Priority = INTERACTIVE) -> list[Ticket]:
+    tickets = [
+        ticket(length, lane.beam_size, priority=priority, arrival=next(ARRIVALS)) for length in lengths
+    ]
     for each in tickets:
         lane.waiting.add(each)
     return tickets
@@ -34,13 +42,14 @@ def admit(lane: Lane, rows: int = 320, positions: int = 16_384) -> list[Ticket]:
     return joining
 
 
-def step(lane: Lane, rows: int = 320, positions: int = 16_384) -> Regrouping | None:
-    return lane.settle(group_by_length(admit(lane, rows, positions)))
-
-
-def lengths(regrouping: Regrouping | None) -> list[int]:
+def step(lane: Lane, rows: int = 320, positions: int = 16_384) -> Regrouping:
+    regrouping = lane.settle(group_by_length(admit(lane, rows, positions)))
     assert regrouping is not None
-    return sorted(len(ticket.sentence.source) for ticket in regrouping.tickets)
+    return regrouping
+
+
+def lengths(regrouping: Regrouping) -> list[int]:
+    return sorted(each.length for each in regrouping.tickets)
 
 
 def test_padding_goes_to_the_next_multiple_of_eight() -> None:
@@ -51,7 +60,6 @@ def test_everyone_joins_where_there_is_room() -> None:
     lane = Lane(2)
     tickets = wait(lane, 5, 9, 2)
     regrouping = step(lane, 20)
-    assert regrouping is not None
     assert set(regrouping.tickets) == set(tickets)
     assert regrouping.source_positions == 16
     assert regrouping.origin_S.tolist() == [0, 1, 2]
@@ -79,7 +87,6 @@ def test_newcomers_fill_gaps_and_stayers_keep_their_places() -> None:
     lane.remove({b})
     [e, f] = wait(lane, 8, 8)
     regrouping = step(lane)
-    assert regrouping is not None
     assert regrouping.origin_S.tolist() == [0, 4, 2, 3, 5]
     assert regrouping.tickets == (a, e, c, d, f)
 
@@ -90,7 +97,6 @@ def test_the_last_ones_move_into_gaps_when_a_batch_shrinks() -> None:
     step(lane)
     lane.remove({a, c})
     regrouping = step(lane)
-    assert regrouping is not None
     assert regrouping.origin_S.tolist() == [3, 1, 4]
     assert regrouping.tickets == (d, b, e)
 
@@ -101,11 +107,9 @@ def test_a_batch_is_trimmed_only_if_a_quarter_is_saved() -> None:
     step(lane)
     lane.remove({long})
     regrouping = step(lane)
-    assert regrouping is not None
     assert regrouping.source_positions == 40
     lane.remove({middle})
     regrouping = step(lane)
-    assert regrouping is not None
     assert (regrouping.tickets, regrouping.source_positions) == ((short,), 24)
 
 
@@ -143,7 +147,6 @@ def test_a_sentence_is_overtaken_by_a_bounded_number_of_later_ones() -> None:
         wait(lane, *[16] * 4)
         lane.remove(set(running[:3]))
         regrouping = step(lane, 4)
-        assert regrouping is not None
         num_overtaking += len(set(regrouping.tickets) - {long} - set(running))
         running = list(regrouping.tickets)
         assert num_overtaking < WINDOW * 4
@@ -159,7 +162,6 @@ def test_nobody_waits_longer_because_of_a_length_that_few_have() -> None:
         wait(lane, *[16] * 8)
         lane.remove(set(running[:6]))
         regrouping = step(lane, 8)
-        assert regrouping is not None
         running = list(regrouping.tickets)
         num_turns += 1
     # In the order of arrival they would have needed 40 / 6 turns, and the window holds 32 more.
@@ -174,9 +176,7 @@ def test_an_overdue_sentence_that_does_not_fit_holds_the_others_back() -> None:
 
     def run_without(leaving: set[Ticket]) -> list[Ticket]:
         lane.remove(leaving)
-        regrouping = step(lane, 4, 64)
-        assert regrouping is not None
-        return list(regrouping.tickets)
+        return list(step(lane, 4, 64).tickets)
 
     for _ in range(WINDOW * 4 // 3):
         running = run_without(set(running[:3]))
@@ -185,3 +185,70 @@ def test_an_overdue_sentence_that_does_not_fit_holds_the_others_back() -> None:
         running = run_without({running[0]})
         assert len(running) == left
     assert run_without({running[0]}) == [long]
+
+
+def lane_of_eight(priority: Priority = INTERACTIVE) -> Lane:
+    """Eight run in it."""
+    lane = Lane(1)
+    tickets = wait(lane, *[8] * 8, priority=priority)
+    lane.join(tickets)
+    lane.settle([tickets])
+    return lane
+
+
+def turns_waited(lane: Lane, joining: list[Ticket]) -> int:
+    patience = Patience(2.0)
+    return next(turns for turns in range(1000) if patience.is_worth(lane, joining))
+
+
+def test_newcomers_wait_until_they_outweigh_those_who_run() -> None:
+    empty = Lane(1)
+    assert turns_waited(empty, wait(empty, 8)) == 0
+    for num_newcomers, expected in ((1, 15), (2, 7), (4, 3), (16, 0)):
+        lane = lane_of_eight()
+        # Eight who run lose two turns each.
+        assert turns_waited(lane, wait(lane, *[8] * num_newcomers)) == expected
+
+
+def test_a_crowd_of_which_some_are_left_waits_for_more_places() -> None:
+    lane = lane_of_eight()
+    crowd = wait(lane, *[8] * 100)
+    assert turns_waited(lane, crowd[:4]) == int(16 / (4 * CROWD_WEIGHT))
+
+
+def test_a_caller_does_not_wait_for_a_job() -> None:
+    lane = lane_of_eight(BULK)
+    wait(lane, 8, priority=BULK)
+    assert turns_waited(lane, wait(lane, 8)) == int(2 * 8 * WEIGHTS[BULK])
+
+
+def grouped(*lengths: int) -> list[list[int]]:
+    tickets = [ticket(length) for length in lengths]
+    groups = group_by_length(tickets)
+    assert sorted(map(id, tickets)) == sorted(id(each) for group in groups for each in group)
+    return [[each.length for each in group] for group in groups]
+
+
+def cost(groups: list[list[int]]) -> int:
+    return sum(group[0] * (len(group) + OVERHEAD_SENTENCES) for group in groups)
+
+
+def test_few_are_padded_and_encoded_at_once() -> None:
+    # 20 * 6 = 120 together; 20 * 5 + 5 * 5 = 125 apart.
+    assert grouped(5, 20) == [[20, 5]]
+    # 40 * 6 = 240 together; 40 * 5 + 4 * 5 = 220 apart.
+    assert grouped(4, 40) == [[40], [4]]
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=8))
+def test_no_other_groups_cost_less(lengths: list[int]) -> None:
+    ranked = sorted(lengths, reverse=True)
+    places = range(1, len(ranked))
+    least = min(
+        cost([ranked[a:b] for a, b in pairwise((0, *cuts, len(ranked)))])
+        for count in range(len(ranked))
+        for cuts in combinations(places, count)
+    )
+    groups = grouped(*lengths)
+    assert cost(groups) == least
+    assert [length for group in groups for length in group] == ranked

@@ -6,25 +6,15 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.house import ticket
 
 from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.request import Priority, SearchOptions, Sentence
-from dragoman_server.engine.scheduling.deadlines import MANY_ENDED
+from dragoman_server.engine.request import Priority
 from dragoman_server.engine.scheduling.joining import WINDOW
-from dragoman_server.engine.scheduling.scheduler import CALM_SECONDS, Scheduler
-from dragoman_server.engine.scheduling.turn_cost import MIN_TURNS
+from dragoman_server.engine.scheduling.lane import Lane
+from dragoman_server.engine.scheduling.pace import MIN_TURNS
+from dragoman_server.engine.scheduling.scheduler import CALM_SECONDS, MANY_ENDED, Scheduler
 from dragoman_server.engine.ticket import Ticket
-
-
-def ticket(
-    length: int = 5,
-    beam_size: int = 1,
-    deadline: float | None = None,
-    priority: Priority = Priority.INTERACTIVE,
-) -> Ticket:
-    options = SearchOptions(beam_size=beam_size, num_hypotheses=1, length_penalty=1.0, max_output_tokens=9)
-    sentence = Sentence(source=(3,) * length, options=options, deadline=deadline, priority=priority)
-    return Ticket(sentence=sentence, accepted_at=0.0)
 
 
 def eager(limits: EngineLimits) -> Scheduler:
@@ -284,16 +274,24 @@ def test_bulk_of_every_lane_gives_way_to_whoever_comes() -> None:
     assert [t for lane in scheduler.lanes for t in lane.running] == [*others[:2], *running[:2]]
 
 
-def test_work_that_cannot_be_answered_in_time_is_dropped_before_it_is_encoded() -> None:
-    scheduler = eager(EngineLimits())
-    known = ticket(10)
+def experienced(
+    length: int, *, steps: int, seconds: list[tuple[float, float]]
+) -> tuple[Scheduler, Lane, Ticket]:
+    """A sentence runs that took so many steps, and so long each time to be encoded and to take a step."""
+    scheduler, known = eager(EngineLimits()), ticket(length)
     scheduler.add([known])
     lane = scheduler.next_turn(0.0).lane
     assert lane is not None
     lane.settle([[known]])
-    scheduler.on_encode(0.02)
-    scheduler.on_turn(lane, 0.01)
-    scheduler.on_finish(known, steps=15)
+    for encode_seconds, step_seconds in seconds:
+        scheduler.on_encode(encode_seconds)
+        scheduler.on_turn(lane, step_seconds)
+    scheduler.on_finish(known, steps=steps)
+    return scheduler, lane, known
+
+
+def test_work_that_cannot_be_answered_in_time_is_dropped_before_it_is_encoded() -> None:
+    scheduler, _, _ = experienced(10, steps=15, seconds=[(0.02, 0.01)])
     # A sentence of 6 tokens is expected to take 9 turns of 10 ms and 20 ms of encoding: half of it is 55 ms.
     hopeless, hopeful = ticket(6, deadline=1.054), ticket(6, deadline=1.056)
     scheduler.add([hopeless, hopeful])
@@ -304,15 +302,7 @@ def test_work_that_cannot_be_answered_in_time_is_dropped_before_it_is_encoded() 
 
 
 def test_an_idle_engine_tries_however_slow_it_was() -> None:
-    scheduler = eager(EngineLimits())
-    slow = ticket(25)
-    scheduler.add([slow])
-    lane = scheduler.next_turn(0.0).lane
-    assert lane is not None
-    lane.settle([[slow]])
-    scheduler.on_encode(3.0)
-    scheduler.on_turn(lane, 0.1)
-    scheduler.on_finish(slow, steps=25)
+    scheduler, lane, slow = experienced(25, steps=25, seconds=[(3.0, 0.1)])
     scheduler.remove([slow])
     for now in (10.0, 20.0):
         due = ticket(25, deadline=now + 1)
@@ -351,16 +341,7 @@ def test_a_lane_that_stood_still_is_not_judged_by_what_its_turns_took_then() -> 
 
 
 def test_one_slow_encoding_and_step_are_forgotten_with_the_next() -> None:
-    scheduler = eager(EngineLimits())
-    running = ticket(25)
-    scheduler.add([running])
-    lane = scheduler.next_turn(0.0).lane
-    assert lane is not None
-    lane.settle([[running]])
-    scheduler.on_finish(running, steps=25)
-    for encode_seconds, step_seconds in ((3.0, 0.5), (0.02, 0.01)):
-        scheduler.on_encode(encode_seconds)
-        scheduler.on_turn(lane, step_seconds)
+    scheduler, _, _ = experienced(25, steps=25, seconds=[(3.0, 0.5), (0.02, 0.01)])
     due = ticket(25, deadline=1.0)
     scheduler.add([due])
     turn = scheduler.next_turn(0.0)

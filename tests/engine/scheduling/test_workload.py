@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.engine.house import House, sentence
+from tests.engine.house import House, sentence, tokens_alone
 
 from dragoman_server.engine.errors import DeadlineExpiredError
 from dragoman_server.engine.limits import EngineLimits
@@ -40,11 +40,8 @@ class Arrival:
 
 
 @cache
-def tokens_alone(source: int, num_steps: int, beam_size: int) -> tuple[int, ...]:
-    house = House()
-    [future] = house.run(Arrival(0, source, num_steps, beam_size, None, None, Priority.BULK).sentence())
-    house.engine.close()
-    return future.result().hypotheses[0].tokens
+def expected(source: int, num_steps: int, beam_size: int) -> tuple[int, ...]:
+    return tokens_alone(Arrival(0, source, num_steps, beam_size, None, None, Priority.BULK).sentence())
 
 
 arrivals = st.builds(
@@ -67,17 +64,10 @@ arrivals = st.builds(
     calm_seconds=st.sampled_from([1e-6, 3.0]),
 )
 def test_everybody_gets_their_own_answer(
-    workload: list[Arrival],
-    max_rows: int,
-    continuous: bool,
-    max_bulk_slowdown: float,
-    calm_seconds: float,
+    workload: list[Arrival], max_rows: int, continuous: bool, max_bulk_slowdown: float, calm_seconds: float
 ) -> None:
     limits = EngineLimits(
-        max_rows=max_rows,
-        max_beam_size=2,
-        continuous=continuous,
-        max_bulk_slowdown=max_bulk_slowdown,
+        max_rows=max_rows, max_beam_size=2, continuous=continuous, max_bulk_slowdown=max_bulk_slowdown
     )
     with patch.object(scheduler, "CALM_SECONDS", calm_seconds):
         run(workload, House(limits))
@@ -117,5 +107,5 @@ def run(workload: list[Arrival], house: House) -> None:
             assert isinstance(error, DeadlineExpiredError)
             assert arrival.seconds_left is not None
         else:
-            expected = tokens_alone(arrival.source, arrival.num_steps, arrival.beam_size)
-            assert future.result().hypotheses[0].tokens == expected
+            tokens = expected(arrival.source, arrival.num_steps, arrival.beam_size)
+            assert future.result().hypotheses[0].tokens == tokens

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from tests.export.ctranslate2_model import SOURCE, TARGET, WIDTH, Form, binary, write_model
+from tests.export.foreign.imported import refusal
 from tests.export.marian_checkpoint import train_spm
 
-from dragoman_export.get.cli import get
 from dragoman_export.importers.argos import load_ctranslate2
 from dragoman_export.importers.ctranslate2_variables import read_binary
 from dragoman_export.importers.files import FormatError
@@ -195,12 +194,18 @@ def test_settings_that_no_search_of_ours_knows_are_refused(
             json.dumps([str(number) for number in range(len(TARGET))]),
             "is not of this model: it lacks '<s>', which the model begins or ends with",
         ),
+        (
+            "source_vocabulary.json",
+            json.dumps([*SOURCE[:-1], "▁word"]),
+            r"as '▁word': give the one .* as --source-tokenizer FILE",
+        ),
+        ("bpe.model", "#version: 0.2\n", r"bpe\.model is no sentencepiece model: .* Moses' tokenizer"),
     ],
 )
-def test_a_file_that_is_missing_or_of_another_model_is_named(
+def test_a_file_that_is_missing_or_of_another_kind_is_named(
     model: Path, file: str, content: str | None, message: str
 ) -> None:
-    (model / file).unlink()
+    (model / file).unlink(missing_ok=True)
     if content is not None:
         (model / file).write_bytes(content.encode(errors="surrogatepass"))
     with pytest.raises(FormatError, match=message):
@@ -216,49 +221,14 @@ def test_a_tokenizer_of_another_vocabulary_is_refused(model: Path, tmp_path: Pat
         load(model, source_tokenizer=tmp_path / "other.spm")
 
 
-def test_tokens_that_are_more_than_letters_need_a_tokenizer(model: Path) -> None:
-    tokens = [*SOURCE[:-1], "▁word"]
-    (model / "source_vocabulary.json").write_text(json.dumps(tokens))
-    with pytest.raises(FormatError, match=r"as '▁word': give the one .* as --source-tokenizer FILE"):
-        load(model)
-
-
-def test_subword_nmt_is_refused_by_its_name(model: Path) -> None:
-    (model / "bpe.model").write_text("#version: 0.2\n")
-    with pytest.raises(FormatError, match=r"bpe\.model is no sentencepiece model: .* Moses' tokenizer"):
-        load(model)
-
-
-def test_languages_are_asked_for(model: Path, tmp_path: Path) -> None:
-    for options, side in (([], "source"), (["--source-language", "de"], "target")):
-        arguments = [str(model), "--out", str(tmp_path / "o" / "1"), *options]
-        result = CliRunner().invoke(get, arguments)
-        assert result.exit_code == 1
-        assert f"does not say its {side} language; give it with --{side}-language" in result.output
-
-
 def test_of_what_is_refused_nothing_is_written(model: Path, tmp_path: Path) -> None:
-    whole = (model / "model.bin").read_bytes()
-    (model / "model.bin").write_bytes(whole[:-9])
-    languages = ["--source-language", "de", "--target-language", "en"]
-    arguments = [str(model), "--out", str(tmp_path / "o" / "1"), *languages]
-    result = CliRunner().invoke(get, arguments)
-    assert result.exit_code == 1
-    assert "is cut off or damaged" in result.output
-    assert not (tmp_path / "o").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+    for options, message in (
+        ([], "does not say its source language; give it with --source-language"),
+        (["--source-language", "de"], "does not say its target language; give it with --target-language"),
         (["--language-token", ">>fr<<"], "a model in the form of CTranslate2"),
         (["--shortlist"], "--shortlist needs the corpus of a recipe"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(
-    model: Path, options: list[str], message: str, tmp_path: Path
-) -> None:
-    arguments = [str(model), "--out", str(tmp_path / "o" / "1"), *options]
-    result = CliRunner().invoke(get, arguments)
-    assert result.exit_code == 2
-    assert message in " ".join(result.output.split())
+    ):
+        assert message in refusal(model, tmp_path / "o" / "1", *options)
+    (model / "model.bin").write_bytes((model / "model.bin").read_bytes()[:-9])
+    languages = ["--source-language", "de", "--target-language", "en"]
+    assert "is cut off or damaged" in refusal(model, tmp_path / "o" / "1", *languages)

@@ -1,19 +1,18 @@
 """Models in CTranslate2's format, of every form that it has or had, become the same models of ours."""
 
 import json
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from dragoman_bundle import open_bundle
+from dragoman_bundle import Bundle, search
 from sentencepiece import sentencepiece_model_pb2
 from tests.export.ctranslate2_model import TARGET, Form, write_model
-from tests.export.foreign.forced import imported, log_probabilities
+from tests.export.foreign.imported import got, imported, log_probabilities, open_reference
 
-from dragoman_export.get.cli import get
 from dragoman_export.graphs.step_end import searchable_size
 from dragoman_export.importers.argos import load_ctranslate2
 from dragoman_export.importers.files import FormatError
@@ -46,7 +45,7 @@ def scale_of(subject: Subject) -> float:
     return architecture.embedding_scale
 
 
-def check(folder: Path, form: Form) -> None:
+def assert_kept(folder: Path, form: Form) -> None:
     """Writes and loads a model of the form, and holds the one against the other."""
     model = write_model(folder, form)
     subject = load(folder)
@@ -68,17 +67,17 @@ def test_every_form_is_the_model_that_it_was(version: int, numbers: str, tmp_pat
             is_tied=is_tied,
             is_shared=is_shared,
         )
-        check(tmp_path / str(number), form)
+        assert_kept(tmp_path / str(number), form)
 
 
 @pytest.mark.parametrize("activation", range(5))
 def test_activations_are_those_of_its_numbers(activation: int, tmp_path: Path) -> None:
-    check(tmp_path, Form(activation=activation))
+    assert_kept(tmp_path, Form(activation=activation))
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1e-6])
 def test_what_is_added_to_a_variance_is_what_config_json_says(epsilon: float, tmp_path: Path) -> None:
-    check(tmp_path, Form(config={"layer_norm_epsilon": epsilon}))
+    assert_kept(tmp_path, Form(config={"layer_norm_epsilon": epsilon}))
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
@@ -86,7 +85,7 @@ def test_a_decoder_that_starts_from_zero_has_a_token_more_that_begins(
     is_shared: bool, tmp_path: Path
 ) -> None:
     form = Form(starts_from_zero=True, is_shared=is_shared, is_pre_norm=False)
-    check(tmp_path, form)
+    assert_kept(tmp_path, form)
     subject = load(tmp_path)
     assert subject.target_tokenizer.bos_id == len(TARGET) + 1
     size = subject.target_tokenizer.vocabulary_size
@@ -137,11 +136,8 @@ def test_a_bundle_gives_every_token_the_probability_that_it_had(
 ) -> None:
     model = write_model(tmp_path / "m", form)
     folder = tmp_path / "models" / "de-en" / "1"
-    arguments = [str(tmp_path / "m"), "--out", str(folder), "--precisions", precisions]
     languages = ["--source-language", "de", "--target-language", "en"]
-    result = CliRunner().invoke(get, [*arguments, *languages])
-    assert result.exit_code == 0, result.output
-    bundle = open_bundle(folder)
+    bundle = got(tmp_path / "m", folder, "--precisions", precisions, *languages)
     stepper = OnnxStepper.between(bundle.source_tokenizer, bundle.target_tokenizer, folder / "fp32")
     for source, target in PAIRS:
         expected = model.log_probabilities(source, target, eos=2)
@@ -198,10 +194,126 @@ def test_a_model_of_many_languages_is_told_them_by_its_vocabulary(tmp_path: Path
     subject = load_ctranslate2(tmp_path)
     assert subject.languages == {"de": "deu_Latn", "en": "eng_Latn"}
     assert (subject.source_language, subject.source_end) == ("mul", True)
-    folder = tmp_path / "many" / "1"
-    result = CliRunner().invoke(get, [str(tmp_path), "--out", str(folder), "--precisions", "fp32"])
-    assert result.exit_code == 0, result.output
-    bundle = open_bundle(folder).between("de", "en")
+    bundle = got(tmp_path, tmp_path / "many" / "1", "--precisions", "fp32").between("de", "en")
     assert bundle.target_start == (tokens.index("eng_Latn"),)
     assert bundle.source_tokenizer.encode_ids(["kl"])[0][0] == tokens.index("deu_Latn")
     assert bundle.manifest.target_ids.bos == bundle.manifest.target_ids.eos == 2
+
+
+FOLDER = Path(__file__).parents[4] / "shared" / "data" / "ctranslate2-aren"
+"""A Transformer of 6+6 layers that spells Arabic names in Latin letters, and CTranslate2's answers."""
+NAMES = ("aren-transliteration", "aren-transliteration-i16", "aren-transliteration-i8")
+
+trained = pytest.mark.skipif(not FOLDER.is_dir(), reason="the trained model is not here")
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((FOLDER / "parity.json").read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def subject(request: pytest.FixtureRequest) -> Subject:
+    return load_ctranslate2(FOLDER / request.param, source_language="ar", target_language="en")
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """The model in float."""
+    languages = ["--source-language", "ar", "--target-language", "en"]
+    folder = tmp_path_factory.mktemp("models") / "ar-en" / "1"
+    return got(FOLDER / NAMES[0], folder, "--precisions", "fp32", *languages)
+
+
+def stepper_of(bundle: Bundle) -> OnnxStepper:
+    return OnnxStepper.between(bundle.source_tokenizer, bundle.target_tokenizer, bundle.path / "fp32")
+
+
+def runs(answers: dict[str, Any], name: str, beam_size: int) -> list[dict[str, Any]]:
+    """What CTranslate2 answers to each name, computing in float32."""
+    (found,) = (
+        run["results"]
+        for run in answers["runs"]
+        if (run["model"], run["beam_size"], run["compute_type_asked"]) == (name, beam_size, "float32")
+    )
+    assert len(found) == 20
+    return list(found)
+
+
+def name_of(subject: Subject) -> str:
+    return next(name for name in reversed(NAMES) if f"format, {name}." in subject.card.description)
+
+
+def spelling(subject: Subject, source: str, target: str) -> list[float]:
+    """The log-probabilities of each token of a target and of its end."""
+    (ids,), (target_ids,) = (
+        tokenizer.encode_ids([text])
+        for tokenizer, text in ((subject.source_tokenizer, source), (subject.target_tokenizer, target))
+    )
+    return log_probabilities(subject, ids, target_ids)
+
+
+def decode(
+    subject: Subject, stepper: Any, sources: list[str], beam_size: int
+) -> list[list[search.Hypothesis]]:
+    decoding = replace(subject.decoding, beam_size=beam_size, length_penalty=1.0)
+    return search.beam_search(stepper, subject.source_tokenizer.encode_ids(sources), decoding)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+@trained
+def test_the_reference_spells_every_name_as_ctranslate2_does(
+    answers: dict[str, Any], subject: Subject, beam_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # By which they rank hypotheses.
+    monkeypatch.setattr(search, "length_penalty", lambda num_tokens, alpha: float(num_tokens**alpha))
+    expected = runs(answers, name_of(subject), beam_size)
+    found = decode(subject, open_reference(subject), [run["source"] for run in expected], beam_size)
+    for run, hypotheses in zip(expected, found, strict=True):
+        theirs, ours = run["hypotheses"][0], hypotheses[0]
+        assert [subject.target_tokenizer.piece(id_) for id_ in ours.tokens] == theirs["tokens"]
+        assert ours.score == pytest.approx(theirs["score"], abs=1e-4)
+
+
+@trained
+def test_every_token_has_the_probability_that_ctranslate2_gives_it(
+    answers: dict[str, Any], bundle: Bundle
+) -> None:
+    subject = load_ctranslate2(FOLDER / NAMES[0], source_language="ar", target_language="en")
+    source, target = subject.source_tokenizer, subject.target_tokenizer
+    stepper = stepper_of(bundle)
+    largest = 0.0
+    for run in answers["score_batch_float32_of_greedy"]:
+        found = spelling(subject, run["source"], run["target"])
+        assert found == pytest.approx(run["log_probs"], abs=1e-4)
+        largest = max(largest, *np.abs(np.subtract(found, run["log_probs"])))
+        ids = [*target.encode_ids([run["target"]])[0], target.eos_id]
+        prefixes = [ids[: length + 1] for length in range(len(ids))]
+        sums = score_alone(stepper, source.encode_ids([run["source"]]) * len(ids), prefixes)
+        assert np.diff(sums, prepend=0) == pytest.approx(run["log_probs"], abs=1e-4)
+    assert largest > 0
+
+
+@trained
+def test_every_hypothesis_has_the_score_that_ctranslate2_gives_it(
+    answers: dict[str, Any], subject: Subject
+) -> None:
+    for run in runs(answers, name_of(subject), beam_size=4):
+        for hypothesis in run["hypotheses"]:
+            found = spelling(subject, run["source"], hypothesis["text"])
+            assert np.mean(found) == pytest.approx(hypothesis["score"], abs=1e-4)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+@trained
+def test_the_bundle_spells_every_name_as_ctranslate2_does(
+    answers: dict[str, Any], bundle: Bundle, beam_size: int
+) -> None:
+    subject = load_ctranslate2(FOLDER / NAMES[0], source_language="ar", target_language="en")
+    expected = runs(answers, NAMES[0], beam_size)
+    found = decode(subject, stepper_of(bundle), [run["source"] for run in expected], beam_size)
+    for run, hypotheses in zip(expected, found, strict=True):
+        text = bundle.target_tokenizer.decode_text(list(hypotheses[0].tokens))
+        assert text == run["hypotheses"][0]["text"]
+    assert not bundle.manifest.source_end

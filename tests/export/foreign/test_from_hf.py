@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import warnings
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -12,16 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
-from dragoman_bundle import Bundle, open_bundle, search
-from tests.export.foreign.forced import imported, open_reference
-from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_marian
+from dragoman_bundle import Bundle, search
+from tests.engine import house
+from tests.export.foreign.imported import got, imported, open_reference, refusal
+from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, their_tokenizer, write_marian
 
-from dragoman_export.get.cli import get
 from dragoman_export.graphs.step_end import block_size
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.hf import load_checkpoint
-from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
+from dragoman_server.engine import EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.text.options import Protection, TranslationOptions
@@ -53,18 +51,7 @@ def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 @pytest.fixture(scope="module")
 def bundle(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     folder = tmp_path_factory.mktemp("models") / "opus-de-en" / "1"
-    result = CliRunner().invoke(get, [str(checkpoint), "--out", str(folder), "--precisions", "fp32,int8"])
-    assert result.exit_code == 0, result.output
-    return open_bundle(folder)
-
-
-def their_tokenizer(folder: Path) -> Any:
-    from transformers import MarianTokenizer
-
-    with warnings.catch_warnings():
-        # A package that would normalise punctuation is recommended, and not used for this.
-        warnings.simplefilter("ignore")
-        return MarianTokenizer.from_pretrained(folder)
+    return got(checkpoint, folder, "--precisions", "fp32,int8")
 
 
 def changed(checkpoint: Path, tmp_path: Path, file: str, changes: dict[str, Any]) -> Path:
@@ -81,15 +68,13 @@ def sources(bundle: Bundle) -> list[list[int]]:
 
 def decode(bundle: Bundle, precision: str, beam_size: int) -> list[SentenceResult]:
     decoder = open_decoder(bundle, DecoderOptions(device="cpu", precision=precision, num_threads=1))
-    engine = Engine(decoder, limits=EngineLimits())
-    engine.start()
     options = SearchOptions(
         beam_size=beam_size, num_hypotheses=1, length_penalty=0.0, max_output_tokens=MAX_TOKENS
     )
-    sentences = [Sentence(source=tuple(source), options=options) for source in sources(bundle)]
-    results = [future.result(timeout=60) for future in engine.submit(sentences)]
-    engine.close()
-    return results
+    sentences = [
+        Sentence(source=tuple(source), options=options, return_attention=True) for source in sources(bundle)
+    ]
+    return house.decode(decoder, [sentences], EngineLimits())
 
 
 @cache
@@ -194,38 +179,19 @@ def test_the_card_tells_where_the_search_is_defined_otherwise(
     assert not_told not in training
 
 
-def test_most_new_tokens_go_before_the_greatest_length(checkpoint: Path, tmp_path: Path) -> None:
-    folder = changed(checkpoint, tmp_path, "generation_config.json", {"max_new_tokens": 30})
-    assert load_checkpoint(str(folder)).decoding.max_output_tokens == 30
-
-
 @torch.inference_mode()
 def test_alignments_are_those_that_marian_gives_out(checkpoint: Path, bundle: Bundle) -> None:
-    decoder = open_decoder(bundle, DecoderOptions(device="cpu", precision="fp32", num_threads=1))
-    engine = Engine(decoder, limits=EngineLimits())
-    engine.start()
-    options = SearchOptions(beam_size=1, num_hypotheses=1, length_penalty=0.0, max_output_tokens=MAX_TOKENS)
-    source = tuple(sources(bundle)[0])
-    (future,) = engine.submit([Sentence(source=source, options=options, return_attention=True)])
-    (found,) = future.result(timeout=60).hypotheses
-    engine.close()
-    assert found.attention is not None
     from transformers import MarianMTModel
 
+    source = sources(bundle)[0]
+    (found,) = decode(bundle, "fp32", 1)[0].hypotheses
+    assert found.attention is not None
     model = MarianMTModel.from_pretrained(checkpoint, attn_implementation="eager").eval()
     read = torch.tensor([[model.config.decoder_start_token_id, *found.tokens]])
     output: Any = model(torch.tensor([source]), decoder_input_ids=read, output_attentions=True)
     theirs_UT = output.cross_attentions[-1][0, 0, : len(found.attention)].numpy()
     assert theirs_UT == pytest.approx(found.attention, abs=1e-4)
     assert not bundle.manifest.attention_of_input
-
-
-def test_int8_decodes_it_as_well(bundle: Bundle) -> None:
-    same = [
-        one.hypotheses[0].tokens == other.hypotheses[0].tokens
-        for one, other in zip(decode(bundle, "fp32", 4), decode(bundle, "int8", 4), strict=True)
-    ]
-    assert sum(same) >= len(same) // 2
 
 
 def test_ids_and_text_are_those_of_their_tokenizer(checkpoint: Path, bundle: Bundle) -> None:
@@ -272,9 +238,7 @@ def test_a_bundle_of_one_target_language_begins_every_sentence_with_its_token(
 ) -> None:
     folder = tmp_path / "de-fr" / "1"
     options = ["--target-language", "fr", "--language-token", ">>fra<<", "--precisions", "fp32"]
-    result = CliRunner().invoke(get, [str(checkpoint), "--out", str(folder), *options])
-    assert result.exit_code == 0, result.output
-    french = open_bundle(folder)
+    french = got(checkpoint, folder, *options)
     assert (french.manifest.target_language, french.manifest.language_token) == ("fr", ">>fra<<")
     asked = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(is_automatic=False))
     document = prepare("Der Hund ruft. Der Mann sieht.\nDer alte Vogel.", french, asked, deadline=None)
@@ -286,9 +250,6 @@ def test_a_bundle_of_one_target_language_begins_every_sentence_with_its_token(
     assert [list(sentence.source) for sentence in document.sentences] == [[*ids, eos] for ids in expected]
     card = (folder / "README.md").read_text()
     assert "dragoman get opus-mt-de-en --target-language fr --language-token '>>fra<<' \\\n  --out" in card
-
-
-def test_a_language_token_that_a_checkpoint_lacks_is_refused(checkpoint: Path) -> None:
     with pytest.raises(FormatError, match="has no language token '>>spa<<'; it has >>fra<<"):
         load_checkpoint(str(checkpoint), language_token=">>spa<<")
 
@@ -316,19 +277,14 @@ def test_a_language_token_that_was_added_to_the_tokenizer_is_read(tmp_path: Path
     assert [*preset.encode_ids(["der mann ruft"])[0], 0] == expected
 
 
+SEPARATOR = {"content": "<sep>", "special": True}
+
+
 @pytest.mark.parametrize(
     ("file", "change", "message"),
     [
-        (
-            "added_tokens.json",
-            {"<sep>": 40, "[URL]": 41, ">>spa<<": 42},
-            r"know: '<sep>', '\[URL\]'\. Of",
-        ),
-        (
-            "tokenizer_config.json",
-            {"added_tokens_decoder": {"40": {"content": "<sep>", "special": True}}},
-            "not know: '<sep>'",
-        ),
+        ("added_tokens.json", {"<sep>": 40, "[URL]": 41, ">>spa<<": 42}, r"know: '<sep>', '\[URL\]'\. Of"),
+        ("tokenizer_config.json", {"added_tokens_decoder": {"40": SEPARATOR}}, "not know: '<sep>'"),
         ("tokenizer_config.json", {"additional_special_tokens": ["<sep>"]}, "not know: '<sep>'"),
         ("special_tokens_map.json", {"additional_special_tokens": [{"content": "<sep>"}]}, "know: '<sep>'"),
         ("tokenizer_config.json", {"extra_special_tokens": [">>spa<<"]}, "not know: '>>spa<<'"),
@@ -416,10 +372,7 @@ def test_damaged_weights_are_refused(checkpoint: Path, tmp_path: Path, file: str
 def test_file_that_is_missing_is_named(checkpoint: Path, tmp_path: Path, missing: str) -> None:
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / missing).unlink()
-    result = CliRunner().invoke(get, [str(folder), "--out", str(tmp_path / "o" / "1")])
-    assert result.exit_code == 1
-    assert missing.split(".")[0] in result.output
-    assert not (tmp_path / "o").exists()
+    assert missing.split(".")[0] in refusal(folder, tmp_path / "o" / "1")
 
 
 @pytest.mark.parametrize(
@@ -438,11 +391,7 @@ def test_file_that_is_missing_is_named(checkpoint: Path, tmp_path: Path, missing
         ("generation_config.json", {"guidance_scale": 1.5}, "guidance_scale = 1.5"),
         ("generation_config.json", {"forced_bos_token_id": 5}, "forced_bos_token_id = 5"),
         ("generation_config.json", {"repetition_penalty": 1.5}, "repetition_penalty = 1.5"),
-        (
-            "generation_config.json",
-            {"eos_token_id": [0, 5]},
-            r"eos_token_id is \[0, 5\] in generation_config",
-        ),
+        ("generation_config.json", {"eos_token_id": [0, 5]}, r"eos_token_id is \[0, 5\] in generation_con"),
         ("generation_config.json", {"bad_words_ids": [[99999]]}, "keeps out token 99999, and there are"),
     ],
 )
@@ -453,50 +402,42 @@ def test_what_cannot_be_exported_is_refused_with_the_reason(
         load_checkpoint(str(changed(checkpoint, tmp_path, file, change)))
 
 
-def test_the_end_is_never_kept_out(checkpoint: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(checkpoint, tmp_path / "m")
-    path = folder / "generation_config.json"
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps(content | {"bad_words_ids": [*content["bad_words_ids"], [0]]}))
-    subject, whole = load_checkpoint(str(folder)), load_checkpoint(str(checkpoint))
+def test_the_end_is_never_kept_out_and_most_new_tokens_go_before_the_greatest_length(
+    checkpoint: Path, tmp_path: Path
+) -> None:
+    file = "generation_config.json"
+    barred = json.loads((checkpoint / file).read_text())["bad_words_ids"]
+    changes = {"bad_words_ids": [*barred, [0]], "max_new_tokens": 30}
+    subject = load_checkpoint(str(changed(checkpoint, tmp_path, file, changes)))
     assert 0 not in imported(subject).architecture.never_produced
-    assert imported(subject).architecture == imported(whole).architecture
+    assert imported(subject).architecture == imported(load_checkpoint(str(checkpoint))).architecture
+    assert subject.decoding.max_output_tokens == 30
 
 
 @pytest.mark.parametrize(("text", "message"), [("[]", "is no JSON object"), ("{", "is not JSON")])
-def test_a_tokenizer_configuration_that_is_none_is_refused(
-    checkpoint: Path, tmp_path: Path, text: str, message: str
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "metadata.json"])
+def test_a_file_that_is_no_table_is_refused(
+    checkpoint: Path, tmp_path: Path, file: str, text: str, message: str
 ) -> None:
     folder = shutil.copytree(checkpoint, tmp_path / "m")
-    (folder / "tokenizer_config.json").write_text(text)
-    with pytest.raises(FormatError, match=f"tokenizer_config.json {message}"):
+    (folder / file).write_text(text)
+    with pytest.raises(FormatError, match=f"{file} {message}"):
         load_checkpoint(str(folder))
 
 
-def test_a_folder_that_is_not_there_is_not_looked_for_on_the_hub(tmp_path: Path) -> None:
+def test_what_is_no_language_or_no_folder_here_is_refused(checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"^there is no folder .*opus"):
         load_checkpoint(str(tmp_path / "opus"))
+    said = refusal(checkpoint, tmp_path / "o" / "1", "--source-language", "../x")
+    assert "the source language is '../x', which is no code of a language" in said
 
 
-def test_what_is_no_language_is_refused(checkpoint: Path, tmp_path: Path) -> None:
-    options = [str(checkpoint), "--source-language", "../x", "--out", str(tmp_path / "o" / "1")]
-    result = CliRunner().invoke(get, options)
-    assert result.exit_code == 1
-    assert "the source language is '../x', which is no code of a language" in " ".join(result.output.split())
-    assert not (tmp_path / "o").exists()
-
-
-@pytest.mark.parametrize("separate", [True], ids=["two-vocabularies"])
-def test_an_output_layer_of_its_own_decodes_as_generate_does(tmp_path: Path, separate: bool) -> None:
+def test_an_output_layer_of_its_own_decodes_as_generate_does(tmp_path: Path) -> None:
     checkpoint = tmp_path / "opus-mt-de-en"
-    model = write_marian(checkpoint, separate=separate, tie_word_embeddings=False)
+    model = write_marian(checkpoint, separate=True, tie_word_embeddings=False)
     assert not torch.equal(model.lm_head.weight, model.model.decoder.embed_tokens.weight)
-    folder = tmp_path / "untied" / "1"
     # In int8 a model of CTranslate2 has such a layer.
-    arguments = [str(checkpoint), "--out", str(folder), "--precisions", "fp32"]
-    result = CliRunner().invoke(get, arguments)
-    assert result.exit_code == 0, result.output
-    bundle = open_bundle(folder)
+    bundle = got(checkpoint, tmp_path / "untied" / "1", "--precisions", "fp32")
     for source, found in zip(sources(bundle), decode(bundle, "fp32", 4), strict=True):
         ids, log_probability = generate(checkpoint, source, 4)
         assert list(found.hypotheses[0].tokens) == ids

@@ -9,13 +9,14 @@ import pytest
 import torch
 from click.testing import CliRunner
 from dragoman_bundle import Bundle, open_bundle
+from tests.engine.house import decode
 from tests.export.multilingual_checkpoint import TEXT, write_multilingual
 
 from dragoman_export.get.cli import get
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.hf import load_checkpoint
 from dragoman_export.importers.hf_tokenizers import languages_of
-from dragoman_server.engine import Engine, EngineLimits
+from dragoman_server.engine import EngineLimits
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.text.options import TranslationOptions
@@ -92,8 +93,6 @@ def test_the_engine_finds_what_generate_finds_for_every_pair(
 
     model = M2M100ForConditionalGeneration.from_pretrained(checkpoint).eval()
     decoder = open_decoder(bundle, DecoderOptions(device="cpu", precision="fp32", num_threads=1))
-    engine = Engine(decoder, limits=EngineLimits())
-    engine.start()
     options = TranslationOptions(beam_size=beam_size, length_penalty=0.0, max_output_tokens=MAX_TOKENS)
     # All in one batch: each has a start of its own.
     cases = [(bundle.between(*pair), text) for pair in PAIRS for text in TEXT]
@@ -102,8 +101,7 @@ def test_the_engine_finds_what_generate_finds_for_every_pair(
         for between, text in cases
         for sentence in prepare(text, between, options, deadline=None).sentences
     ]
-    results = [future.result(timeout=60) for future in engine.submit(sentences)]
-    engine.close()
+    results = decode(decoder, [sentences], EngineLimits())
     said = set()
     for (between, text), sentence, result in zip(cases, sentences, results, strict=True):
         assert list(sentence.source) == source_ids(between, text)
@@ -163,10 +161,7 @@ def test_what_is_not_whole_is_refused(
 
 
 def test_options_for_one_pair_are_refused(checkpoint: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        FormatError,
-        match=r"of many languages, .* leave --source-language de out",
-    ):
+    with pytest.raises(FormatError, match=r"of many languages, .* leave --source-language de out"):
         load_checkpoint(str(checkpoint), source_language="de")
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / "sentencepiece.bpe.model").unlink()

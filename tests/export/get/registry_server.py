@@ -5,14 +5,18 @@ Ranges are answered, and a download can be cut off.
 
 import hashlib
 import json
+import struct
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import zstandard
+
+from dragoman_export.shortlist.lexicon import MAGIC
 
 COMMIT = "a" * 40
 MODIFIED = "2023-08-16T12:00:00.000Z"
@@ -157,3 +161,16 @@ def _handler(registries: RegistryServer) -> type[BaseHTTPRequestHandler]:
             pass
 
     return Handler
+
+
+def binary_shortlist(rows: Sequence[Sequence[int]], num_first: int) -> bytes:
+    """A file as Firefox's has it, its checksum summed as Marian's fork sums it."""
+    offsets = list(accumulate(map(len, rows), initial=0))
+    entries = [entry for row in rows for entry in row]
+    body = struct.pack("<4Q", num_first, 2, len(offsets), len(entries))
+    body += struct.pack(f"<{len(offsets)}Q", *offsets) + struct.pack(f"<{len(entries)}I", *entries)
+    seed, modulus = 0, 1 << 64
+    for place in range(0, len(body) - 7, 8):
+        word = int.from_bytes(body[place : place + 8], "little")
+        seed ^= (word + 0x9E3779B9 + seed * 64 + seed // 4) % modulus
+    return struct.pack("<2Q", MAGIC, seed) + body

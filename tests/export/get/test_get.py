@@ -1,29 +1,25 @@
 """`dragoman get`: by languages, by name, from here; and a server that has it called."""
 
-import json
-import os
 import shutil
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from dragoman_bundle import open_bundle
 from sentencepiece import SentencePieceProcessor
+from tests.e2e.server_process import COMMAND
 from tests.export.ctranslate2_model import ARGOS_METADATA, pack, write_package
-from tests.export.firefox_shortlist import binary_shortlist
-from tests.export.get.registry_server import RegistryServer
+from tests.export.get.registry_server import RegistryServer, binary_shortlist
+from tests.server.server_process import ServerProcess
 
 from dragoman_export.get.cli import get
 
 MARIAN = Path(__file__).parents[4] / "shared" / "data" / "marian-native"
 OPUS = "Helsinki-NLP/opus-mt-de-en"
-StartServer = Callable[[Path, str, str], subprocess.Popen[str]]
+StartServer = Callable[[str, str], ServerProcess]
 
 
 @pytest.fixture(scope="module")
@@ -163,67 +159,44 @@ def test_a_folder_here_is_called_by_its_languages_and_the_next_number(
 
 
 @pytest.fixture
-def start_server() -> Iterator[StartServer]:
-    """Starts `dragoman serve --get`, and ends what is left."""
-    started: list[subprocess.Popen[str]] = []
+def start_server(tmp_path: Path) -> Iterator[StartServer]:
+    """Starts `dragoman serve --get` with a mirror and names, and ends what is left."""
+    started: list[ServerProcess] = []
 
-    def start(models: Path, mirror: str, names: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "dragoman", "serve", "--models", models, "--device", "cpu"]
-        server = subprocess.Popen(
-            [*command, "--port", "0", "--metrics-port", "0", "--get", names],
-            env=os.environ | {"DRAGOMAN_MIRROR": mirror, "GRPC_VERBOSITY": "NONE"},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(server)
-        return server
+    def start(mirror: str, names: str) -> ServerProcess:
+        options = ("--models", str(tmp_path / "models"), "--port", "0", "--get", names)
+        environment = {"DRAGOMAN_MIRROR": mirror}
+        started.append(ServerProcess(*options, command=[*COMMAND, "serve"], environment=environment))
+        return started[-1]
 
     yield start
     for server in started:
         server.kill()
-        server.wait()
-        assert server.stderr is not None
-        server.stderr.close()
-
-
-def log_until(server: subprocess.Popen[str], event: str) -> list[dict[str, Any]]:
-    assert server.stderr is not None
-    lines = []
-    for line in server.stderr:
-        lines.append(json.loads(line))
-        if lines[-1]["message"] == event:
-            break
-    return lines
 
 
 @pytest.mark.long
 def test_a_server_fetches_what_it_lacks_and_starts_without_a_network_then(
-    registries: RegistryServer, start_server: StartServer, tmp_path: Path
+    registries: RegistryServer, start_server: StartServer
 ) -> None:
     for url in (registries.url, "http://127.0.0.1:9"):
-        server = start_server(tmp_path / "models", url, "de-en")
-        log = log_until(server, "ready")
-        assert log[-1]["message"] == "ready", log
-        server.terminate()
-        server.communicate()
-        assert server.returncode == 0
-    assert any("is there" in line.get("said", "") for line in log)
-    server = start_server(tmp_path / "models", "http://127.0.0.1:9", "de-en, en-fr")
-    log = log_until(server, "not serving")
-    assert "`dragoman get de-en en-fr` failed: Error: " in log[-1]["reason"]
-    server.communicate()
-    assert server.returncode == 1
+        server = start_server(url, "de-en")
+        server.wait_for("ready")
+        server.process.terminate()
+        assert server.end()[0] == 0
+    assert any("is there" in str(line.get("said", "")) for line in server.log)
+    server = start_server("http://127.0.0.1:9", "de-en, en-fr")
+    assert "`dragoman get de-en en-fr` failed: Error: " in str(server.wait_for("not serving")["reason"])
+    assert server.end()[0] == 1
 
 
 def test_a_server_that_is_stopped_ends_what_fetches_for_it(
     registries: RegistryServer, start_server: StartServer, tmp_path: Path
 ) -> None:
     registries.files["/firefox/records"] = b"{}"
-    server = start_server(tmp_path / "models", registries.url, f"hf:{OPUS}")
-    log_until(server, "getting models")
-    server.send_signal(signal.SIGTERM)
-    server.communicate(timeout=60)
-    assert server.returncode == 0
+    server = start_server(registries.url, f"hf:{OPUS}")
+    server.wait_for("getting models")
+    server.process.terminate()
+    assert server.end()[0] == 0
     time.sleep(0.1)
     found = subprocess.run(["pgrep", "-f", f"get --yes --missing --models {tmp_path}"], capture_output=True)
     assert not found.stdout

@@ -1,7 +1,6 @@
 """What registries offer, and downloads from them: cut off, gone on with, and checked."""
 
 import hashlib
-import importlib.util
 import json
 import os
 import re
@@ -244,59 +243,17 @@ def test_no_other_module_names_a_host_of_models() -> None:
     assert found == {"export/dragoman_export/get/registry.py"}
 
 
-def run_client(program: str, needs: str, home: Path, **environment: str) -> str:
-    """What a program prints that uses a registry's own client; skipped where that is not installed."""
-    if importlib.util.find_spec(needs) is None:
-        pytest.skip(f"{needs} is not installed")
-    variables = os.environ | {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")} | environment
-    done = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_hugging_faces_own_client_takes_the_same_answers(registries: RegistryServer, tmp_path: Path) -> None:
     program = f"""
 from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 print(hf_hub_download({OPUS!r}, "model.safetensors"))
 print([model.id for model in HfApi().list_models(author="Helsinki-NLP", search="opus-mt-")])
 """
-    told = run_client(program, "huggingface_hub", tmp_path, HF_ENDPOINT=f"{registries.url}/hf")
-    path, listed = told.splitlines()
+    folders = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    variables = os.environ | folders | {"HF_ENDPOINT": f"{registries.url}/hf"}
+    done = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    path, listed = done.stdout.splitlines()
     assert Path(path).read_bytes() == CONTENT
     assert COMMIT in path
     assert listed == f"['{OPUS}']"
-
-
-def test_argos_translates_own_client_takes_the_same_answers(
-    registries: RegistryServer, tmp_path: Path
-) -> None:
-    program = """
-from argostranslate import package
-package.update_package_index()
-(found,) = package.get_available_packages()
-print(found.from_code, found.to_code, found.package_version)
-print(found.download())
-"""
-    index = f"{registries.url}/argos/"
-    told = run_client(program, "argostranslate", tmp_path, ARGOS_PACKAGE_INDEX=index).splitlines()
-    assert told[0] == "de en 1.3"
-    assert Path(told[1]).read_bytes() == CONTENT
-
-
-def test_firefox_translations_own_client_takes_the_same_answers(
-    registries: RegistryServer, tmp_path: Path
-) -> None:
-    program = """
-import sys, urllib.request
-from fxtranslate import discovery
-body = discovery.fetch_records_body()
-print(discovery.model_pairs(body), discovery.resolve_route(body, "en", "fr")["kind"])
-for record in discovery.parse_records(body):
-    packed = urllib.request.urlopen(sys.argv[1] + record["location"]).read()
-    print(record["name"], len(discovery.verify_and_decompress(packed, record["decompressedHash"])))
-"""
-    program = program.replace("sys.argv[1]", repr(f"{registries.url}/firefox/"))
-    records = f"{registries.url}/firefox/records"
-    told = run_client(program, "fxtranslate", tmp_path, FXTRANSLATE_RECORDS_URL=records).splitlines()
-    assert told[0] == "[('en', 'fr')] direct"
-    assert "model.enfr.intgemm.alphas.bin 400000" in told

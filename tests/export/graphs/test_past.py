@@ -30,10 +30,7 @@ class Made:
     padded_behind: bool
 
 
-@pytest.fixture(
-    scope="module",
-    params=["transformer", "lm", pytest.param("lm-span", marks=pytest.mark.long)],
-)
+@pytest.fixture(scope="module", params=["transformer", "lm", pytest.param("lm-span", marks=pytest.mark.long)])
 def made(
     request: pytest.FixtureRequest, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Made]:

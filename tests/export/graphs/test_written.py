@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dragoman_bundle.decoding import DecodingDefaults
-from tests.export.foreign.arrays import VOCABULARY, make_arrays
+from tests.export.foreign.imported import VOCABULARY, make_arrays
 from tests.export.toy_checkpoint import open_gate
 
 from dragoman_export.assembly import make_graphs

@@ -16,8 +16,7 @@ from dragoman_export.graphs.rewrites import find_output_product
 from dragoman_export.int8.calibration import shared_step
 from dragoman_export.int8.graph import Int8Graph, quantize_weight
 from dragoman_export.int8.quantize import bounded_states
-from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.decoding.members import as_one
+from dragoman_training.checkpoint import Checkpoint, as_one
 from dragoman_training.models import LuongConfig, Transformer
 
 
@@ -57,12 +56,9 @@ def test_product_is_near_the_float_one() -> None:
     assert error.max() < 0.03
 
 
-def test_sum_of_the_largest_products_does_not_saturate() -> None:
+def test_the_largest_products_do_not_saturate_and_a_row_of_zeros_gives_zeros() -> None:
     weight, rows = np.ones((512, 64), np.float32), np.ones((3, 512), np.float32)
     np.testing.assert_allclose(product(weight, rows), 512, rtol=1e-5)
-
-
-def test_row_of_zeros_gives_zeros() -> None:
     weight = np.random.default_rng(3).normal(size=(8, 4)).astype(np.float32)
     rows = np.zeros((2, 8), np.float32)
     rows[1, 0] = 1e-38

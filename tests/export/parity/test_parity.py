@@ -5,11 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import onnx_ir as ir
 import pytest
 from dragoman_bundle.search import Ids, Scores
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from tests.export.toy_checkpoint import make_graphs, make_members, open_gate, open_stepper
+from tests.export.toy_checkpoint import change_weight, make_graphs, make_members, open_gate, open_stepper
 
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
@@ -17,8 +16,7 @@ from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate
 from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper
 from dragoman_export.parity.torch_reference import TorchReference
-from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.decoding.members import as_one
+from dragoman_training.checkpoint import Checkpoint, as_one
 
 
 def open_gate_of(checkpoint: Checkpoint) -> ParityGate:
@@ -28,11 +26,6 @@ def open_gate_of(checkpoint: Checkpoint) -> ParityGate:
 @pytest.fixture(scope="session")
 def gate(checkpoint: Checkpoint) -> ParityGate:
     return open_gate_of(checkpoint)
-
-
-@pytest.fixture(scope="module")
-def luong_gate(luong: Checkpoint) -> ParityGate:
-    return open_gate_of(luong)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
@@ -60,17 +53,10 @@ def test_sound_fp16_graphs_pass(family: str, tokenizer: Tokenizer, tmp_path: Pat
 def tampered(graphs: Graphs, name: str, change: Callable[[np.ndarray], None]) -> Graphs:
     """The graphs with a weight of that name changed wherever it occurs."""
     graphs = Graphs(graphs.encoder.clone(), graphs.decoder_step.clone())
-    found = [
-        model.graph.initializers[name]
-        for model in (graphs.encoder, graphs.decoder_step)
-        if name in model.graph.initializers
-    ]
+    found = [each for each in (graphs.encoder, graphs.decoder_step) if name in each.graph.initializers]
     assert found
-    for value in found:
-        assert value.const_value is not None
-        array = value.const_value.numpy().copy()
-        change(array)
-        value.const_value = ir.tensor(array, name=name)
+    for model in found:
+        change_weight(model, name, change)
     return graphs
 
 

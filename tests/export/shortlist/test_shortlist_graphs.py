@@ -4,16 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import onnx_ir as ir
 import pytest
-from tests.export.toy_checkpoint import open_gate, open_stepper, random_sources
+from tests.export.toy_checkpoint import change_weight, open_stepper, random_sources
 
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate
 from dragoman_export.parity.onnx_stepper import ShortlistStepper
-from dragoman_export.parity.torch_reference import TorchReference
 from dragoman_export.shortlist.graphs import ShortlistGraphs, make_shortlist_graphs
 from dragoman_training.checkpoint import Checkpoint
 
@@ -22,11 +20,6 @@ BEAM = 4
 
 def open_shortlist_stepper(folder: Path) -> ShortlistStepper:
     return ShortlistStepper(folder, vocabulary_size=40, source_pad_id=0, bos_id=2, eos_id=3)
-
-
-@pytest.fixture(scope="module")
-def luong_gate(luong: Checkpoint) -> ParityGate:
-    return open_gate(TorchReference(luong.model, 2), luong.recipe.decoding)
 
 
 def first_step(stepper: ShortlistStepper, candidates: list[np.ndarray]) -> dict[str, np.ndarray]:
@@ -122,11 +115,7 @@ def test_one_wrong_constant_is_refused(
     graphs = luong_graphs[precision]
     sound = make_shortlist_graphs(graphs)
     shortlist = sound.shortlist.clone()
-    value = shortlist.graph.initializers[name]
-    assert value.const_value is not None
-    array = value.const_value.numpy().copy()
-    change(array)
-    value.const_value = ir.tensor(array, name=name)
+    change_weight(shortlist, name, change)
     write_graphs(graphs, tmp_path / precision, ShortlistGraphs(shortlist, sound.decoder_step))
     with pytest.raises(ParityError, match=precision):
         luong_gate.check_shortlist(open_shortlist_stepper(tmp_path / precision), precision)

@@ -88,6 +88,7 @@ def test_no_value_of_a_field_breaks_its_reader(good: Path) -> None:
             assert len(refusal.encode()) < 1000
 
 
+@pytest.mark.long
 async def test_what_opens_is_served_and_told(good: Path, tmp_path: Path, start_server: StartServer) -> None:
     shutil.copytree(good, tmp_path / "de-en" / "1")
     num_opened = 1

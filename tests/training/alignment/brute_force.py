@@ -7,7 +7,7 @@ from math import log
 
 import numpy as np
 
-from dragoman_training.alignment.bitext import Bitext, Sentences
+from dragoman_training.alignment.bitext import Bitext, Links, Sentences
 
 Pair = tuple[Sequence[int], Sequence[int]]
 Alignment = tuple[int, ...]
@@ -23,6 +23,12 @@ def bitext_of(pairs: Sequence[Pair], num_source: int = NUM_SOURCE, num_target: i
         Sentences.of([source for source, _ in pairs], num_source),
         Sentences.of([target for _, target in pairs], num_target),
     )
+
+
+def by_pair(links: Links, value_P: np.ndarray) -> dict[tuple[int, int], float]:
+    """Values of pairs of words by these, source first."""
+    keys = zip(links.source_P.tolist(), links.target_P.tolist(), strict=True)
+    return dict(zip(keys, value_P.tolist(), strict=True))
 
 
 class Expectation:
@@ -47,3 +53,9 @@ class Expectation:
                     self.pair[NULL if i == 0 else source[i - 1], target[j]] += own / total
             self.posteriors.append(posterior)
             self.alignments.append({alignment: own / total for alignment, own in joint.items()})
+
+    def assert_posteriors(self, links: Links, posterior_L: np.ndarray) -> None:
+        """Each link is as likely as over all alignments."""
+        for sentence, posterior in enumerate(self.posteriors):
+            own = posterior_L[links.first_S[sentence] : links.first_S[sentence + 1]]
+            np.testing.assert_allclose(own.reshape(posterior.shape), posterior, rtol=1e-5, atol=1e-7)

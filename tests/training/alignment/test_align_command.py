@@ -13,8 +13,37 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dragoman_training.alignment.aligner import load_aligner
+from dragoman_training.alignment.bitext import WordRule
 from dragoman_training.alignment.cli import align
 from dragoman_training.alignment.links import METHODS
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Das Haus, 3,5 m.", ["das", "haus", ",", "3", ",", "5", "m", "."]),
+        ("我用iPhone拍照。", ["我", "用", "iphone", "拍", "照", "。"]),
+        ("東京タワー", ["東", "京", "タ", "ワ", "ー"]),
+        ("यह किताब है।", ["यह", "किताब", "है", "।"]),
+        ("ที่นี่", ["ที่", "นี่"]),
+        ("cafe\u0301 كِتَاب", ["cafe\u0301", "كِتَاب"]),
+        ("한국어 책", ["한국어", "책"]),
+    ],
+)
+def test_words_stand_apart_in_any_script(line: str, expected: list[str]) -> None:
+    rule = WordRule(tokenize=True)
+    assert rule.normalize(line) == expected
+    assert [line[start:end].lower() for start, end in rule.spans(line)] == expected
+    assert WordRule().normalize(line) == line.lower().split()
+
+
+@pytest.mark.parametrize("character", ["\u00a0", "\u202f", "\u2028", "\u3000", "\x85", "\x0b"])
+def test_nothing_but_spaces_and_tabs_parts_words(character: str) -> None:
+    """Positions are those of other programs, which know no other spaces."""
+    line = f" 10{character}km\tweit  weg "
+    assert WordRule().split(line) == [f"10{character}km", "weit", "weg"]
+    assert [line[slice(*span)] for span in WordRule().spans(line)] == WordRule().split(line)
+
 
 WORDS = (
     "der the, hund dog, katze cat, sieht sees, hört hears, baum tree, haus house, grün green, alt old, "
@@ -152,27 +181,23 @@ def test_files_of_unequal_length_are_refused_with_both_counts(tmp_path: Path, al
     assert "links has 1 lines, but" in error_of("score", tmp_path / "links", tmp_path / "gold")
 
 
-def test_bytes_that_are_no_text_are_told_with_the_line(tmp_path: Path, aligner: Path) -> None:
+def test_texts_of_the_other_direction_and_bytes_that_are_no_text_are_told(
+    tmp_path: Path, aligner: Path
+) -> None:
     files = pair_files(tmp_path, "hund\nbaum\n", "dog\ntree\n")
     (tmp_path / "b").write_bytes(b"dog\n\xff\n")
     assert "line 2: not UTF-8" in error_of("apply", aligner, *files)
-
-
-def test_texts_of_the_other_direction_are_told(tmp_path: Path, aligner: Path) -> None:
     files = pair_files(tmp_path, "the dog sees\n", "der hund sieht\n")
     assert "other way round" in error_of("apply", aligner, *files)
     # What was left untranslated is not of the other direction.
     assert run("apply", aligner, *pair_files(tmp_path, "der hund\n", "der hund\n")).exit_code == 0
 
 
-def test_nothing_to_learn_from_is_told(tmp_path: Path) -> None:
+def test_nothing_to_learn_from_is_told_and_a_corpus_of_one_sentence_is_learnt(tmp_path: Path) -> None:
     for source, target in (("\n", "dog\n"), ("", ""), ("a " * 101 + "\n", "b\n")):
         files = pair_files(tmp_path, source, target)
         assert "nothing to learn from" in error_of("train", *files, "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_corpus_of_one_sentence_is_learnt(tmp_path: Path) -> None:
     files = pair_files(tmp_path, "hund\n\n", "dog\n\n")
     result = run("train", *files, "--out", tmp_path / "out")
     assert result.exit_code == 0

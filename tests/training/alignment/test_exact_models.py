@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.training.alignment.brute_force import NULL, NUM_TARGET, PAIRS, Alignment, Expectation, bitext_of
+from tests.training.alignment.brute_force import (
+    NULL,
+    NUM_TARGET,
+    PAIRS,
+    Alignment,
+    Expectation,
+    bitext_of,
+    by_pair,
+)
 
 from dragoman_training.alignment.bitext import Bitext, Links
 from dragoman_training.alignment.hmm import Hmm
@@ -31,17 +39,6 @@ from dragoman_training.classics.fertility import Model2, PositionTable
 def random_lexicon(links: Links, seed: int = 1) -> np.ndarray:
     count = np.random.default_rng(seed).uniform(0.1, 1, len(links.target_P))
     return estimate_lexicon(links, count, 0.0)
-
-
-def by_pair(links: Links, value_P: np.ndarray) -> dict[tuple[int, int], float]:
-    keys = zip(links.source_P.tolist(), links.target_P.tolist(), strict=True)
-    return dict(zip(keys, value_P.tolist(), strict=True))
-
-
-def assert_same_posteriors(links: Links, posterior_L: np.ndarray, expected: Expectation) -> None:
-    for sentence, posterior in enumerate(expected.posteriors):
-        own = posterior_L[links.first_S[sentence] : links.first_S[sentence + 1]]
-        np.testing.assert_allclose(own.reshape(posterior.shape), posterior, rtol=1e-5, atol=1e-7)
 
 
 def test_every_pair_that_stands_together_is_numbered_and_no_other() -> None:
@@ -71,7 +68,7 @@ def test_counts_of_model_1_equal_brute_force() -> None:
     step = Model1().step(direction, lexicon_P)
     assert by_pair(links, step.pair_P) == pytest.approx(dict(expected.pair))
     assert step.log_likelihood == pytest.approx(expected.log_likelihood)
-    assert_same_posteriors(links, step.posterior_L, expected)
+    expected.assert_posteriors(links, step.posterior_L)
 
 
 @pytest.mark.parametrize("diagonal", [False, True])
@@ -104,7 +101,7 @@ def test_counts_of_model_2_equal_brute_force(diagonal: bool) -> None:
     step = model.step(direction, lexicon_P)
     assert by_pair(links, step.pair_P) == pytest.approx(dict(expected.pair))
     assert step.log_likelihood == pytest.approx(expected.log_likelihood)
-    assert_same_posteriors(links, model.posteriors(direction, lexicon_P), expected)
+    expected.assert_posteriors(links, model.posteriors(direction, lexicon_P))
     count_Q = expect(links, lexicon_P, position_Q, shapes.first_H[shapes.shape_S])[1]
     position = defaultdict(float)
     for (source, target), posterior in zip(PAIRS, expected.posteriors, strict=True):
@@ -116,33 +113,38 @@ def test_counts_of_model_2_equal_brute_force(diagonal: bool) -> None:
     assert dict(enumerate(count_Q)) == pytest.approx(dict(position))
 
 
-def test_counts_of_the_hmm_equal_brute_force() -> None:
-    direction = Direction.of(bitext_of(PAIRS))
-    links = direction.links
-    lexicon_P = random_lexicon(links)
-    t = by_pair(links, lexicon_P)
-    weight_CD = np.random.default_rng(3).uniform(0.1, 1, (2, 9))
-    model = Hmm(weight_CD=weight_CD, null=0.15)
+def steps(alignment: Alignment) -> list[tuple[int, int, int]]:
+    """(0, or 1 at the beginning; i'; i) of every jump."""
+    result, last = [], 0
+    for i in alignment:
+        if i:
+            result.append((int(last == 0), last, i))
+            last = i
+    return result
 
-    def steps(alignment: Alignment) -> list[tuple[int, int, int]]:
-        """(0, or 1 at the beginning; i'; i) of every jump."""
-        result, last = [], 0
-        for i in alignment:
-            if i:
-                result.append((int(last == 0), last, i))
-                last = i
-        return result
+
+def expectation_of(model: Hmm, t: dict[tuple[int, int], float]) -> Expectation:
+    weight_CD, null = model.weight_CD, model.null
 
     def probability(source: Sequence[int], target: Sequence[int], alignment: Alignment) -> float:
         result = 1.0
         for f, i in zip(target, alignment, strict=True):
-            result *= 0.85 * t[source[i - 1], f] if i else 0.15 * t[NULL, f]
+            result *= (1 - null) * t[source[i - 1], f] if i else null * t[NULL, f]
         for label, last, i in steps(alignment):
             total = sum(weight_CD[label, k - last + 4] for k in range(1, len(source) + 1))
             result *= weight_CD[label, i - last + 4] / total
         return result
 
-    expected = Expectation(PAIRS, probability)
+    return Expectation(PAIRS, probability)
+
+
+def test_counts_of_the_hmm_equal_brute_force() -> None:
+    direction = Direction.of(bitext_of(PAIRS))
+    links = direction.links
+    lexicon_P = random_lexicon(links)
+    weight_CD = np.random.default_rng(3).uniform(0.1, 1, (2, 9))
+    model = Hmm(weight_CD=weight_CD, null=0.15)
+    expected = expectation_of(model, by_pair(links, lexicon_P))
     counts = model.expect(links, lexicon_P)
     assert by_pair(links, counts.pair_P) == pytest.approx(dict(expected.pair))
     assert counts.log_likelihood == pytest.approx(expected.log_likelihood)
@@ -154,8 +156,8 @@ def test_counts_of_the_hmm_equal_brute_force() -> None:
                 origin_CK[label, len(source) * (len(source) + 1) // 2 + last] += share
     np.testing.assert_allclose(counts.jump_CD, jump_CD)
     np.testing.assert_allclose(counts.origin_CK, origin_CK)
-    assert_same_posteriors(links, counts.posterior_L, expected)
-    assert_same_posteriors(links, model.posteriors(direction, lexicon_P), expected)
+    expected.assert_posteriors(links, counts.posterior_L)
+    expected.assert_posteriors(links, model.posteriors(direction, lexicon_P))
 
 
 def test_jumps_beyond_those_learnt_are_each_half_as_likely_as_the_one_before() -> None:
@@ -270,27 +272,8 @@ def test_viterbi_alignment_of_the_hmm_is_the_likeliest_of_all() -> None:
         direction = Direction.of(bitext_of(PAIRS))
         links = direction.links
         lexicon_P = estimate_lexicon(links, random.uniform(0.01, 1, len(links.target_P)), 0.0)
-        t = by_pair(links, lexicon_P)
-        weight_CD = random.uniform(0.1, 1, (2, 9))
-
-        def probability(
-            source: Sequence[int],
-            target: Sequence[int],
-            alignment: Alignment,
-            t: dict[tuple[int, int], float] = t,
-            weight_CD: np.ndarray = weight_CD,
-        ) -> float:
-            result, last = 1.0, 0
-            for f, i in zip(target, alignment, strict=True):
-                if i == 0:
-                    result *= 0.3 * t[NULL, f]
-                    continue
-                weights = weight_CD[1 if last == 0 else 0]
-                total = sum(weights[k - last + 4] for k in range(1, len(source) + 1))
-                result *= 0.7 * weights[i - last + 4] / total * t[source[i - 1], f]
-                last = i
-            return result
-
-        expected = [max(share, key=share.__getitem__) for share in Expectation(PAIRS, probability).alignments]
-        found = Hmm(weight_CD=weight_CD, null=0.3).viterbi(direction, lexicon_P)
+        model = Hmm(weight_CD=random.uniform(0.1, 1, (2, 9)), null=0.3)
+        shares = expectation_of(model, by_pair(links, lexicon_P)).alignments
+        expected = [max(share, key=share.__getitem__) for share in shares]
+        found = model.viterbi(direction, lexicon_P)
         assert found.tolist() == [i for alignment in expected for i in alignment]

@@ -4,19 +4,14 @@ import numpy as np
 import pytest
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from tests.training.toy_pairs import toy_corpus, toy_model, toy_tokenizer
+from tests.training.toy_pairs import toy_corpus, toy_model
 
 from dragoman_training.alignment.head import agreements, choose_head, likeliest_links, look_through
-from dragoman_training.alignment.translation_table import TranslationTable
+from dragoman_training.alignment.pieces import TranslationTable
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.models.transformer import AlignmentHead, Transformer, TransformerConfig
 
 CONFIG = TransformerConfig(width=12, heads=3, feed_forward=20, encoder_layers=1, decoder_layers=2)
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return toy_tokenizer()
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,15 @@ from math import comb, exp, factorial
 
 import numpy as np
 import pytest
-from tests.training.alignment.brute_force import NULL, PAIRS, Alignment, Expectation, bitext_of
+from tests.training.alignment.brute_force import NULL, PAIRS, Alignment, Expectation, bitext_of, by_pair
 
+from dragoman_training.alignment.bitext import Sentences
 from dragoman_training.alignment.hmm import Hmm
 from dragoman_training.alignment.lexicon import estimate_lexicon, uniform_lexicon
 from dragoman_training.alignment.models import Direction, Shapes
 from dragoman_training.classics.climbing import Counts, SentencePair, walk
 from dragoman_training.classics.fertility import FertilityModel, Model3, Model4, Model5, PositionTable, Priors
+from dragoman_training.classics.word_classes import learn_classes
 
 NUM_FERTILITIES = 4
 MIDDLE = 9
@@ -155,15 +157,9 @@ def place_of(model: FertilityModel, direction: Direction) -> Place:
     return place
 
 
-def by_pair(direction: Direction, value_P: np.ndarray) -> Lexicon:
-    links = direction.links
-    keys = zip(links.source_P.tolist(), links.target_P.tolist(), strict=True)
-    return dict(zip(keys, value_P.tolist(), strict=True))
-
-
 def brute_force(model: FertilityModel, direction: Direction, lexicon_P: np.ndarray) -> Expectation:
     place = place_of(model, direction)
-    return Expectation(PAIRS, probability_of(model, by_pair(direction, lexicon_P), place))
+    return Expectation(PAIRS, probability_of(model, by_pair(direction.links, lexicon_P), place))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -173,11 +169,8 @@ def test_expected_counts_equal_brute_force(kind: type[FertilityModel]) -> None:
     expected = brute_force(model, direction, lexicon_P)
     step = model.step(direction, lexicon_P)
     assert step.log_likelihood == pytest.approx(expected.log_likelihood)
-    assert by_pair(direction, step.pair_P) == pytest.approx(dict(expected.pair), rel=1e-5)
-    first_S = direction.links.first_S
-    for sentence, posterior in enumerate(expected.posteriors):
-        own = step.posterior_L[first_S[sentence] : first_S[sentence + 1]].reshape(posterior.shape)
-        np.testing.assert_allclose(own, posterior, rtol=1e-5, atol=1e-7)
+    assert by_pair(direction.links, step.pair_P) == pytest.approx(dict(expected.pair), rel=1e-5)
+    expected.assert_posteriors(direction.links, step.posterior_L)
     # What else is counted: fertilities, and where words go.
     counts, _, _ = model.collect(direction, lexicon_P, start_of(direction))
     fertility: dict[tuple[int, int], float] = defaultdict(float)
@@ -234,7 +227,7 @@ def test_climbing_ends_where_no_neighbour_is_better_and_counts_the_neighbours(
 ) -> None:
     direction = Direction.of(bitext_of(PAIRS))
     model, lexicon_P = replace(random_model(kind, direction), max_alignments=0), random_lexicon(direction)
-    probability = probability_of(model, by_pair(direction, lexicon_P), place_of(model, direction))
+    probability = probability_of(model, by_pair(direction.links, lexicon_P), place_of(model, direction))
     end_U = model.viterbi(direction, lexicon_P)
     posterior_L = model.posteriors(direction, lexicon_P)
     first = 0
@@ -349,3 +342,16 @@ def test_iterations_make_the_corpus_likelier(kind: type[FertilityModel]) -> None
     for before, after in pairwise(values[1:]):
         assert after >= before - 1e-4 * abs(before)
     assert values[-1] > values[1]
+
+
+def test_words_that_stand_beside_the_same_words_are_of_one_class() -> None:
+    random = np.random.default_rng(1)
+    # Articles 0 to 2, nouns 3 to 9, verbs 10 to 14.
+    sentences = [
+        [random.integers(0, 3), random.integers(3, 10), random.integers(10, 15)] * random.integers(1, 3)
+        for _ in range(400)
+    ]
+    class_V = learn_classes(Sentences.of(sentences, 15), 3)
+    for words in (class_V[:3], class_V[3:10], class_V[10:15]):
+        assert len(set(words.tolist())) == 1
+    assert len(set(class_V.tolist())) == 3

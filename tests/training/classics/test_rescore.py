@@ -1,6 +1,6 @@
 """`dragoman rescore` with small models of the toy corpus, and what users do wrong."""
 
-import dataclasses
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,7 @@ def members(toy_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> d
     toy = load_checkpoint(toy_checkpoint)
     torch.manual_seed(1)
     data = toy.recipe.data
-    reverse = dataclasses.replace(
+    reverse = replace(
         data,
         source_language=data.target_language,
         target_language=data.source_language,
@@ -52,11 +52,9 @@ def members(toy_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> d
 
 
 def write_untrained(path: Path, toy: Checkpoint, data: DataConfig, config: object, tokenizers: tuple) -> None:  # type: ignore[type-arg]
-    vocabulary = dataclasses.replace(toy.recipe.vocabulary, shared=tokenizers[0] is tokenizers[1])
-    training = dataclasses.replace(toy.recipe.training, early_stopping="loss")
-    recipe = dataclasses.replace(
-        toy.recipe, data=data, model=config, vocabulary=vocabulary, training=training
-    )
+    vocabulary = replace(toy.recipe.vocabulary, shared=tokenizers[0] is tokenizers[1])
+    training = replace(toy.recipe.training, early_stopping="loss")
+    recipe = replace(toy.recipe, data=data, model=config, vocabulary=vocabulary, training=training)
     model = build_model(recipe.model, vocabulary_shape(*tokenizers))
     tensors = {f"model.{name}": value for name, value in model.named_parameters()}
     write_checkpoint(path, recipe, tokenizers, tensors, {})
@@ -92,15 +90,8 @@ def test_a_sentence_is_as_likely_as_the_search_says(members: dict[str, Path]) ->
 def test_of_a_source_that_is_cut_only_what_was_read_is_judged(members: dict[str, Path]) -> None:
     whole = load(members)
     recipe = whole.direct.recipe
-    cut = dataclasses.replace(
-        whole,
-        direct=dataclasses.replace(
-            whole.direct,
-            recipe=dataclasses.replace(
-                recipe, decoding=dataclasses.replace(recipe.decoding, max_source_tokens=6)
-            ),
-        ),
-    )
+    short = replace(recipe, decoding=replace(recipe.decoding, max_source_tokens=6))
+    cut = replace(whole, direct=replace(whole.direct, recipe=short))
     tokenizer = whole.direct.source_tokenizer
     ids = tokenizer.encode_ids([LINES[0]])[0]
     read = tokenizer.decode_text(ids[:5])

@@ -12,29 +12,27 @@ import torch
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.training.toy_pairs import SOURCES, TARGETS, toy_model, toy_tokenizer
+from tests.export.toy_checkpoint import save
+from tests.training.toy_pairs import SOURCES, TARGETS, run_training, toy_model, toy_tokenizer
 
 from dragoman_training.alignment.head import ChosenHead, look_through
-from dragoman_training.checkpoint import load_checkpoint, write_checkpoint
+from dragoman_training.checkpoint import Checkpoint, load_checkpoint
 from dragoman_training.classics.study import Findings, StudySet, cut_buckets, examine, read_study_set
 from dragoman_training.classics.study_cli import study
-from dragoman_training.cli import train
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.models.transformer import AlignmentHead, Transformer, TransformerConfig
 from dragoman_training.recipe.data import DataConfig
-from dragoman_training.recipe.settings import DecodingConfig, Recipe, TrainingConfig
+from dragoman_training.recipe.settings import DecodingConfig, Recipe
 
 OVERRIDES = {
-    "plain": ["model={family='plain',embedding_size=24,layers=1,units=24}"],
-    "local-p": [
-        (
-            "model={family='luong',embedding_size=24,encoder_layers=1,encoder_units=12,decoder_layers=1,"
-            "decoder_units=24,attention='local-p',window=2}"
-        )
-    ],
-    "transformer": [
-        ("model={family='transformer',width=16,heads=2,feed_forward=24,encoder_layers=1,decoder_layers=2}")
-    ],
+    "plain": "model={family='plain',embedding_size=24,layers=1,units=24}",
+    "local-p": (
+        "model={family='luong',embedding_size=24,encoder_layers=1,encoder_units=12,decoder_layers=1,"
+        "decoder_units=24,attention='local-p',window=2}"
+    ),
+    "transformer": (
+        "model={family='transformer',width=16,heads=2,feed_forward=24,encoder_layers=1,decoder_layers=2}"
+    ),
 }
 COMMON = ["training.max_epochs=1", "training.batch_tokens=1200", "training.validate_every_epochs=0.5"]
 
@@ -46,11 +44,8 @@ def checkpoints(
     """A plain, a local-p model and a Transformer of an epoch, and the global one that learned the corpus."""
     folder = tmp_path_factory.mktemp("study")
     for name, overrides in OVERRIDES.items():
-        options = [word for each in [*overrides, f"name={name}", *COMMON] for word in ("--set", each)]
-        result = CliRunner().invoke(
-            train, [str(toy_folder / "toy.toml"), "--out", str(folder / name), *options]
-        )
-        assert result.exit_code == 0, result.output
+        options = ["--out", folder / name, "--set", overrides, f"name={name}", *COMMON]
+        run_training(toy_folder / "toy.toml", *options)
     found = {name: folder / name / "best.safetensors" for name in OVERRIDES}
     return {**found, "toy": toy_checkpoint}
 
@@ -177,26 +172,17 @@ SET = StudySet(
 )
 
 
-def write_transformer(
-    folder: Path, *, decoding: DecodingConfig | None = None, training: TrainingConfig | None = None
-) -> Path:
+def write_transformer(folder: Path, decoding: DecodingConfig | None = None) -> Path:
     """A checkpoint with random weights, beside the corpus that it says it was trained on."""
     torch.manual_seed(2)
     tokenizer = toy_tokenizer()
     model = toy_model(CONFIG, tokenizer)
     for side, lines in (("de", SOURCES), ("en", TARGETS)):
         (folder / f"train.{side}").write_text("".join(f"{line}\n" for line in lines))
-    recipe = Recipe(
-        name="toy",
-        data=DATA,
-        model=CONFIG,
-        decoding=decoding or DecodingConfig(),
-        training=training or TrainingConfig(),
-    )
-    tensors = {f"model.{name}": value for name, value in model.named_parameters()}
-    path = folder / "best.safetensors"
-    write_checkpoint(path, recipe, (tokenizer, tokenizer), tensors, {"validations": []})
-    return path
+    recipe = Recipe(name="toy", data=DATA, model=CONFIG, decoding=decoding or DecodingConfig())
+    tokenizers = {"source_tokenizer": tokenizer, "target_tokenizer": tokenizer}
+    checkpoint = Checkpoint(recipe=recipe, model=model, progress={"validations": []}, **tokenizers)
+    return save(checkpoint, folder / "best.safetensors")
 
 
 def examined(path: Path, recipe_folder: Path) -> Findings:
@@ -239,7 +225,7 @@ def test_long_sentences_are_neither_cut_nor_their_translations(tmp_path: Path) -
     for folder in (limited, free):
         folder.mkdir()
     short = DecodingConfig(max_source_tokens=8, max_output_tokens=6)
-    found = examined(write_transformer(limited, decoding=short), limited)
+    found = examined(write_transformer(limited, short), limited)
     assert found.tokens == examined(write_transformer(free), free).tokens
     assert max(map(len, found.tokens)) > 6
 

@@ -7,14 +7,7 @@ import pytest
 from click.testing import CliRunner
 from tests.training.toy_pairs import toy_tokenizer
 
-from dragoman_training.classics.words import (
-    Answer,
-    Space,
-    draw_panel,
-    open_pieces,
-    open_vectors,
-    piece_of,
-)
+from dragoman_training.classics.words import Answer, Space, draw_panel, open_pieces, open_vectors, piece_of
 from dragoman_training.classics.words_cli import words
 
 
@@ -61,9 +54,8 @@ def test_a_word_of_several_pieces_is_refused_with_its_pieces() -> None:
 
 
 def test_the_command_shows_as_many_as_are_asked_for(toy_checkpoint: Path) -> None:
-    result = CliRunner().invoke(words, [str(toy_checkpoint), word_of(toy_checkpoint), "--number", "3"])
-    assert result.exit_code == 0, result.output
-    assert len(result.output.splitlines()) == 3
+    code, said = run(toy_checkpoint, word_of(toy_checkpoint), "--number", 3)
+    assert (code, len(said.splitlines())) == (0, 3)
 
 
 def word_of(checkpoint: Path) -> str:

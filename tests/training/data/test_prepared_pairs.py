@@ -18,18 +18,17 @@ import pytest
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.full_disk import disk_with
-from tests.training.toy_pairs import SOURCES, TARGETS, toy_tokenizer
+from tests.training.toy_pairs import SOURCES, TARGETS
 
 from dragoman_training.data import files, training_pairs
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.cache import CorpusCache, CorpusCacheError
 from dragoman_training.data.corpus import Corpus, CorpusError
 from dragoman_training.data.files import read_corpus
-from dragoman_training.data.subword_sampler import make_samplers
-from dragoman_training.data.tokenized_corpus import TokenizedCorpus
+from dragoman_training.data.token_ids import TokenizedCorpus
 from dragoman_training.data.tokenizing import tokenize
 from dragoman_training.data.training_pairs import FilePairs, open_training_pairs
-from dragoman_training.data.vocabulary import train_tokenizers
+from dragoman_training.data.vocabulary import make_samplers, train_tokenizers
 from dragoman_training.models import LanguageModelConfig, LuongConfig
 from dragoman_training.recipe.data import DataConfig, FilterConfig, SubwordSamplingConfig, VocabularyConfig
 from dragoman_training.recipe.settings import GuidedAlignmentConfig, Recipe, TrainingConfig
@@ -41,11 +40,6 @@ ODD = (
 )
 ODD_TARGET = "\ufeffa dog\r\nlost\nthe man calls.\x85so\n\u200b\n \na man calls.\n" + "a dog " * 30
 """Marks of byte order, ends of lines of both kinds and what only looks like one, empty sides, and no end."""
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return toy_tokenizer()
 
 
 @pytest.fixture(autouse=True)
@@ -127,25 +121,19 @@ def test_tab_separated_files_and_a_language_models_text_too(folder: Path, tokeni
     (folder / "a.tsv").write_text("".join([*lines, "\n", "\tlost\n", "\t\n", "ein hund\ta dog"]), newline="")
     pairs = DataConfig(source_language="de", target_language="en", train_tsv=("a.tsv",), valid_tsv=("v",))
     text = DataConfig(target_language="en", train_target=("a.en", "b.en"), valid_target=("v",))
-    for data in (pairs, text):
-        recipe = replace(recipe_of(), data=data) if data.has_source else recipe_of_text(data)
+    by_loss = TrainingConfig(early_stopping="loss")
+    for recipe in (
+        replace(recipe_of(), data=pairs),
+        Recipe(name="toy", data=text, model=LanguageModelConfig(), training=by_loss),
+    ):
         found = opened(recipe, folder).tokenized((tokenizer, tokenizer))
         assert_same(found, in_memory(recipe, folder, tokenizer))
-
-
-def recipe_of_text(data: DataConfig) -> Recipe:
-    return Recipe(
-        name="toy", data=data, model=LanguageModelConfig(), training=TrainingConfig(early_stopping="loss")
-    )
 
 
 def test_batches_and_segmentations_are_those_of_lists(folder: Path, tokenizer: Tokenizer) -> None:
     config = SubwordSamplingConfig(source=True, target=True, alpha=0.3)
     recipe = recipe_of(subword_sampling=config)
-    corpora = [
-        opened(recipe, folder).tokenized((tokenizer, tokenizer)),
-        in_memory(recipe, folder, tokenizer),
-    ]
+    corpora = [opened(recipe, folder).tokenized((tokenizer, tokenizer)), in_memory(recipe, folder, tokenizer)]
     batches = []
     for corpus in corpora:
         samplers = make_samplers((tokenizer, tokenizer), config, "unigram")

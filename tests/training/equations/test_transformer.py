@@ -9,8 +9,16 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from tests.training.equations.plain_loops import Vector, Weights, linear, softmax, weighted_sum, weights_of
-from tests.training.equations.tiny_pairs import assert_follows, model_of
+from tests.training.equations.plain_loops import (
+    Vector,
+    Weights,
+    assert_follows,
+    linear,
+    model_of,
+    softmax,
+    weighted_sum,
+    weights_of,
+)
 
 from dragoman_training.models import Transformer, TransformerConfig
 

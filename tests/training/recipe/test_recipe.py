@@ -1,5 +1,6 @@
 """Recipes are read strictly: whatever is wrong is named, with the way out."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from dragoman_training import cli
 from dragoman_training.models import BahdanauConfig, LuongConfig
 from dragoman_training.recipe.data import RecipeError
 from dragoman_training.recipe.reader import load_recipe
-from dragoman_training.recipe.settings import CardConfig
+from dragoman_training.recipe.reference import reference
+from dragoman_training.recipe.settings import CardConfig, DecodingConfig, TrainingConfig
 
 MINIMAL = """
 name = "x"
@@ -76,18 +78,12 @@ def test_overrides_are_typed_like_toml(tmp_path: Path) -> None:
         ("subword_sampling.nbest_size=600", r"nbest_size is 600, but must be from 2 to 512, or -1"),
         ("training.learning_rate=nan", r"training\.learning_rate is nan, but must be above 0"),
         ("training.batch_tokens=-5", r"training\.batch_tokens is -5, but must be at least 1"),
-        (
-            "training.label_smoothing=2",
-            r"training\.label_smoothing is 2\.0, but must be at least 0",
-        ),
+        ("training.label_smoothing=2", r"training\.label_smoothing is 2\.0, but must be at least 0"),
         ("decoding.max_output_ratio=inf", r"decoding\.max_output_ratio is inf; it must be from 0 to 1000"),
         ("decoding.length_penalty=inf", r"decoding\.length_penalty is inf; it must be from 0 to 10"),
         ("decoding.beam_size=100000", r"decoding\.beam_size is 100000; it must be from 1 to 1024"),
         ("training.validate_every_epochs=1e308", r"validate_every_epochs is 1e\+308, but must be at most"),
-        (
-            "training.seed=99999999999999999999",
-            r"seed is 99999999999999999999, but must be at most",
-        ),
+        ("training.seed=99999999999999999999", r"seed is 99999999999999999999, but must be at most"),
         ("training.threads=999999999", r"training\.threads is 999999999, but must be at most 1024"),
         ("vocabulary.size=1000000000000", r"vocabulary\.size is 1000000000000, but must be at most"),
         ("vocabulary.character_coverage=0.5", r"character_coverage is 0\.5, but must be at least 0\.98"),
@@ -149,6 +145,8 @@ def test_a_card_of_other_data_is_left_out(tmp_path: Path, override: str) -> None
     path = recipe_file(tmp_path, MINIMAL + CARD)
     assert load_recipe(path, (override,)).card == CardConfig()
     assert load_recipe(path, ("card.credit=Ours", override)).card == CardConfig(credit="Ours")
+    same_data = ("data.valid_tsv=ours.tsv", "data.max_tokens=50", "training.seed=7")
+    assert load_recipe(path, same_data).card.data == "Their texts"
 
 
 @pytest.mark.parametrize(("card", "said"), [(CARD, ", and so its [card] is left out: say"), ("", ": say")])
@@ -165,11 +163,6 @@ def test_only_a_card_that_is_there_is_said_to_be_left_out(
     assert f"The training data is not the recipe's{said} with --set card.data" in done.output
 
 
-@pytest.mark.parametrize("override", ["data.valid_tsv=ours.tsv", "data.max_tokens=50", "training.seed=7"])
-def test_a_card_of_the_same_data_is_kept(tmp_path: Path, override: str) -> None:
-    assert load_recipe(recipe_file(tmp_path, MINIMAL + CARD), (override,)).card.data == "Their texts"
-
-
 def test_what_one_kind_of_vocabulary_cannot_do_is_refused(tmp_path: Path) -> None:
     path = recipe_file(tmp_path, MINIMAL)
     sampling = ("subword_sampling.source=true", "subword_sampling.alpha=1.5")
@@ -177,18 +170,19 @@ def test_what_one_kind_of_vocabulary_cannot_do_is_refused(tmp_path: Path) -> Non
     with pytest.raises(RecipeError, match=r"alpha is 1\.5, but .* bpe it is a probability: from 0 to 1"):
         load_recipe(path, (*sampling, "vocabulary.model_type=bpe"))
     nbest = ("subword_sampling.source=true", "subword_sampling.nbest_size=64", "vocabulary.model_type=bpe")
-    with pytest.raises(
-        RecipeError, match=r"nbest_size is 64, but changes nothing: vocabulary\.model_type is bpe"
-    ):
+    message = r"nbest_size is 64, but changes nothing: vocabulary\.model_type is bpe"
+    with pytest.raises(RecipeError, match=message):
         load_recipe(path, nbest)
 
 
-def test_a_missing_key_is_named(tmp_path: Path) -> None:
+def test_the_output_limit_follows_the_source() -> None:
+    config = DecodingConfig(max_output_ratio=1.5, max_output_margin=4, max_output_tokens=20)
+    assert [config.output_limit(length) for length in (1, 2, 10, 100)] == [6, 7, 19, 20]
+
+
+def test_a_missing_key_is_named_and_what_is_not_toml_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=r"data\.source_language: is missing"):
         load_recipe(recipe_file(tmp_path, MINIMAL.replace('source_language = "de"', "")))
-
-
-def test_what_is_not_toml_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="not a TOML file"):
         load_recipe(recipe_file(tmp_path, "name = "))
 
@@ -201,3 +195,24 @@ def test_every_shipped_recipe_can_be_read(path: Path) -> None:
     assert recipe.name == path.stem
     assert recipe.card.credit
     assert recipe.card.licence
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "recipes.md"
+
+
+def test_the_page_is_what_the_settings_say() -> None:
+    assert PAGE.read_text() == reference(), (
+        "write it anew: python -m dragoman_training.recipe.reference > docs/reference/recipes.md"
+    )
+
+
+def test_every_key_is_there_with_its_default() -> None:
+    lines = reference().splitlines()
+    start = lines.index("## `[training]`")
+    end = lines.index("## `[scheduled_sampling]`")
+    for field in dataclasses.fields(TrainingConfig):
+        (line,) = [line for line in lines[start:end] if line.startswith(f"| `{field.name}` |")]
+        if isinstance(field.default, int | float) and not isinstance(field.default, bool):
+            assert f"| `{field.default}` |" in line
+    assert any(line.startswith("| `alpha` | number | `0.2` |") for line in lines)
+    assert '## `[model]` with `family = "bahdanau"`' in lines

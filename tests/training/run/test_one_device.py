@@ -12,7 +12,7 @@ import pytest
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.toy_checkpoint import ALIKE, CONFIGS, ENSEMBLE
-from tests.training.toy_pairs import toy_model, toy_tokenizer
+from tests.training.toy_pairs import DATA, toy_model, trainer_over
 from torch import Tensor
 from torch.fx.experimental import _config
 from torch.nn import functional
@@ -25,12 +25,9 @@ from dragoman_training.decoding.forced_attention import attention_along
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import LanguageModelConfig, ModelConfig
 from dragoman_training.models.ensemble import Ensemble
-from dragoman_training.processes import Processes
 from dragoman_training.recipe.data import DataConfig, SubwordSamplingConfig
 from dragoman_training.recipe.settings import DecodingConfig, Recipe, ScheduledSamplingConfig, TrainingConfig
 from dragoman_training.run.reporter import Reporter
-from dragoman_training.run.run_folder import StopRequest
-from dragoman_training.run.trainer import Trainer
 
 CPU, META = torch.device("cpu"), torch.device("meta")
 BETWEEN_DEVICES = (
@@ -82,21 +79,12 @@ def one_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return toy_tokenizer()
-
-
 def recipe_of(config: ModelConfig, token: Any = "best") -> Recipe:
-    data = DataConfig(
-        source_language="de", target_language="en", train_tsv=("pairs.tsv",), valid_tsv=("pairs.tsv",)
-    )
     has_source = not isinstance(config, LanguageModelConfig)
-    if not has_source:
-        data = DataConfig(target_language="en", train_target=("train.en",), valid_target=("valid.en",))
+    text = DataConfig(target_language="en", train_target=("train.en",), valid_target=("valid.en",))
     return Recipe(
         name="toy",
-        data=data,
+        data=DATA if has_source else text,
         model=config,
         training=TrainingConfig(
             batch_tokens=1000,
@@ -112,19 +100,6 @@ def recipe_of(config: ModelConfig, token: Any = "best") -> Recipe:
         scheduled_sampling=ScheduledSamplingConfig(decay="linear", pace=10, token=token),
         subword_sampling=SubwordSamplingConfig(source=has_source, target=True),
         decoding=DECODING,
-    )
-
-
-def trainer_of(recipe: Recipe, tokenizer: Tokenizer, folder: Path, reporter: Reporter) -> Trainer:
-    return Trainer(
-        recipe,
-        (tokenizer, tokenizer),
-        CORPUS,
-        CORPUS,
-        folder=folder,
-        processes=Processes(META),
-        reporter=reporter,
-        stop=StopRequest(),
     )
 
 
@@ -147,9 +122,11 @@ def test_an_operator_of_tensors_on_two_devices_is_refused() -> None:
 def test_a_run_keeps_to_its_device(family: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
     """Steps, validations with their searches, and what is saved and resumed."""
     with Reporter(tmp_path) as reporter:
-        first = trainer_of(recipe_of(CONFIGS[family], "sampled"), tokenizer, tmp_path, reporter)
+        first, second = (
+            trainer_over(recipe_of(CONFIGS[family], token), tokenizer, CORPUS, tmp_path, reporter, "meta")
+            for token in ("sampled", "best")
+        )
         first.run()
-        second = trainer_of(recipe_of(CONFIGS[family], "best"), tokenizer, tmp_path, reporter)
         tensors, _, progress = read_checkpoint(first.last_path)
         second.restore(tensors, progress | {"epoch": 1})
         second.run()

@@ -1,4 +1,4 @@
-"""Two processes train what one would, over gloo on this machine's CPU."""
+"""Two processes train what one would, over gloo on this machine's CPU; and what a device is used for."""
 
 import os
 import socket
@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from click.testing import CliRunner
+from tests.training.toy_pairs import part_of_toy, refusal, run_training
 
+from dragoman_training import device
 from dragoman_training.checkpoint import read_checkpoint
-from dragoman_training.cli import train
+from dragoman_training.device import choose_device, choose_dtype
 
 OPTIONS = [
     *("--set", "training.decay=constant", "--set", "training.batch_tokens=600"),
@@ -55,15 +56,12 @@ def test_two_processes_have_the_loss_curve_of_one_with_as_large_steps(
     float32's last places, which Adam makes larger: perplexities agree to 0.1%.
     """
     recipe = toy_folder / "toy.toml"
-    one = ["--out", tmp_path / "one", *OPTIONS, "--set", "training.accumulate_batches=2"]
-    result = CliRunner().invoke(train, [str(recipe), *map(str, one), "--set", "training.max_epochs=2"])
-    assert result.exit_code == 0, result.output
-
+    one = ["--set", "training.accumulate_batches=2", "training.max_epochs=2"]
+    run_training(recipe, "--out", tmp_path / "one", *OPTIONS, *one)
     two = ["--out", tmp_path / "two", "--device", "cpu", *OPTIONS]
     said = run_two(recipe, *two, "--set", "training.max_epochs=1")
     assert said.count("Done:") == 1
-    alone = CliRunner().invoke(train, [str(recipe), *map(str, two), "--resume"])
-    assert "the number of processes was 2 and can't become 1" in str(alone.exception)
+    assert "the number of processes was 2 and can't become 1" in refusal(recipe, *two, "--resume")
     run_two(recipe, *two, "--set", "training.max_epochs=2", "--resume")
 
     ours, theirs = (read_checkpoint(tmp_path / name / "last.safetensors") for name in ("two", "one"))
@@ -86,19 +84,12 @@ def test_two_processes_draw_the_same_segmentations_and_add_up_a_penalty(
     toy_folder: Path, tmp_path: Path
 ) -> None:
     """With the same segmentations they cut the same batches, in each epoch anew."""
-    for split, num_pairs in (("train", 300), ("valid", 8)):
-        for language in ("de", "en"):
-            lines = (toy_folder / f"{split}.{language}").read_text().splitlines(keepends=True)
-            (tmp_path / f"{split}.{language}").write_text("".join(lines[:num_pairs]))
-    recipe = tmp_path / "toy.toml"
-    recipe.write_text((toy_folder / "toy.toml").read_text())
+    recipe = part_of_toy(toy_folder, tmp_path, 300, 8)
     options = [*OPTIONS, "--set", "vocabulary.model_type=unigram", "--set", "vocabulary.size=60"]
     options += ["--set", "subword_sampling.source=true", "--set", "subword_sampling.target=true"]
     options += ["--set", "training.max_epochs=2", "--set", "training.warmup_steps=5"]
     options += ["--set", f"model={PENALISED}"]
-    one = ["--out", tmp_path / "one", *options, "--set", "training.accumulate_batches=2"]
-    result = CliRunner().invoke(train, [str(recipe), *map(str, one)])
-    assert result.exit_code == 0, result.output
+    run_training(recipe, "--out", tmp_path / "one", *options, "--set", "training.accumulate_batches=2")
     run_two(recipe, "--out", tmp_path / "two", "--device", "cpu", *options)
     ours, theirs = (read_checkpoint(tmp_path / name / "last.safetensors") for name in ("two", "one"))
     assert ours[2]["step"] == theirs[2]["step"]
@@ -137,11 +128,7 @@ def test_machines_share_nothing_but_a_copy_of_the_corpus(toy_folder: Path, tmp_p
     machines = [tmp_path / "one", tmp_path / "other"]
     for machine in machines:
         machine.mkdir()
-        for split, num_pairs in (("train", 120), ("valid", 4)):
-            for language in ("de", "en"):
-                lines = (toy_folder / f"{split}.{language}").read_text().splitlines(keepends=True)
-                (machine / f"{split}.{language}").write_text("".join(lines[:num_pairs]))
-        (machine / "toy.toml").write_text((toy_folder / "toy.toml").read_text())
+        part_of_toy(toy_folder, machine, 120, 4)
     options = ["toy.toml", "--out", "run", "--device", "cpu", *OPTIONS, "--set", "training.warmup_steps=2"]
     run_on_two_machines(machines, *options, "--set", "training.max_epochs=1")
     assert (machines[0] / "run" / "last.safetensors").exists()
@@ -155,7 +142,7 @@ def test_machines_share_nothing_but_a_copy_of_the_corpus(toy_folder: Path, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["toy.toml", "--set", "training.max_epochs=1"], 0, "Done:"),
+        (["toy.toml", "--set", "training.max_epochs=1", "training.batch_tokens=3000"], 0, "Done:"),
         (["toy.toml", "--set", "vocabulary.size=3"], 1, "Error: "),
         (["toy.toml", "more"], 2, "'more' is no KEY=VALUE"),
     ],
@@ -164,18 +151,12 @@ def test_a_process_of_many_leaves_without_taking_python_down(
     toy_folder: Path, tmp_path: Path, arguments: list[str], status: int, said: str
 ) -> None:
     """With its status and all it said: what runs then is where PyTorch's threads would abort it."""
-    started = (
-        "import atexit, os, runpy; atexit.register(os.abort); runpy.run_module(*{}, run_name='__main__')"
+    code = (
+        "import atexit, os, runpy; atexit.register(os.abort); "
+        "runpy.run_module('dragoman_training', run_name='__main__')"
     )
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            started.format(["dragoman_training"]),
-            *arguments,
-            "--out",
-            str(tmp_path / "run"),
-        ],
+        [sys.executable, "-c", code, *arguments, "--out", str(tmp_path / "run")],
         capture_output=True,
         text=True,
         check=False,
@@ -186,3 +167,31 @@ def test_a_process_of_many_leaves_without_taking_python_down(
     )
     assert done.returncode == status, done.stdout + done.stderr
     assert said in done.stdout + done.stderr
+
+
+def test_attention_on_a_gpu_is_kept_from_plans_for_each_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    choose_device("cpu")
+    assert torch.backends.cuda.cudnn_sdp_enabled()
+    choose_device("cuda")
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
+
+
+@pytest.mark.parametrize(
+    ("amx", "avx512", "amd", "expected"),
+    [
+        (True, True, False, torch.bfloat16),
+        (False, True, True, torch.bfloat16),
+        (False, True, False, torch.float32),
+        (False, False, True, torch.float32),
+    ],
+)
+def test_auto_is_bf16_on_cpus_that_gain_by_it(
+    monkeypatch: pytest.MonkeyPatch, amx: bool, avx512: bool, amd: bool, expected: torch.dtype
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    monkeypatch.setattr(device, "_is_amd", lambda: amd)
+
+    assert choose_dtype("auto", torch.device("cpu")) == expected

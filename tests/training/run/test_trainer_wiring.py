@@ -11,7 +11,7 @@ import sacrebleu
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tests.training.toy_pairs import toy_corpus, toy_model, toy_tokenizer
+from tests.training.toy_pairs import DATA, toy_corpus, toy_model, trainer_over
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook
 from torch.optim.optimizer import register_optimizer_step_pre_hook
@@ -19,9 +19,15 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
 from dragoman_training.data.batching import Batch, Pairs
 from dragoman_training.decoding.translator import Translator
-from dragoman_training.models import LuongConfig, Seq2Seq
-from dragoman_training.processes import Processes
-from dragoman_training.recipe.data import DataConfig, SubwordSamplingConfig
+from dragoman_training.models import (
+    LuongConfig,
+    ModelConfig,
+    Seq2Seq,
+    TransformerConfig,
+    VocabularyShape,
+    build_model,
+)
+from dragoman_training.recipe.data import SubwordSamplingConfig
 from dragoman_training.recipe.settings import (
     DecodingConfig,
     GuidedAlignmentConfig,
@@ -31,18 +37,73 @@ from dragoman_training.recipe.settings import (
 )
 from dragoman_training.run import reporter
 from dragoman_training.run.objective import Objective, teacher_forcing
-from dragoman_training.run.optimizer import learning_rate
+from dragoman_training.run.optimizer import MovingAverage, build_optimizer, learning_rate
 from dragoman_training.run.reporter import Reporter
-from dragoman_training.run.run_folder import StopRequest
 from dragoman_training.run.trainer import Trainer
 from dragoman_training.run.validation import perplexity
+
+
+@pytest.mark.parametrize(
+    ("decay", "late", "end"),
+    [
+        ("inverse_sqrt", 0.5, 0.1**0.5 * 1.0),
+        ("linear", 2 / 3, 0.0),
+        ("cosine", 0.75, 0.0),
+        ("constant", 1.0, 1.0),
+    ],
+)
+def test_the_rate_rises_linearly_and_falls_as_the_recipe_says(decay: str, late: float, end: float) -> None:
+    config = TrainingConfig(learning_rate=1.0, warmup_steps=100, decay=decay)  # type: ignore[arg-type]
+    assert learning_rate(config, 1, 1000) == pytest.approx(0.01)
+    assert learning_rate(config, 50, 1000) == pytest.approx(0.5)
+    assert learning_rate(config, 100, 1000) == pytest.approx(1.0)
+    assert learning_rate(config, 400, 1000) == pytest.approx(late)
+    assert learning_rate(config, 1000, 1000) == pytest.approx(end)
+
+
+def test_the_average_follows_the_parameters_without_sharing_them() -> None:
+    shape = VocabularyShape(source_size=9, target_size=9, shared=True, bos=2, never_produced=(0, 1, 2))
+    model = build_model(LuongConfig(embedding_size=4, encoder_units=4, decoder_units=4), shape)
+    average = MovingAverage(model, decay=0.9)
+    before = model.bridge.bias.detach().clone()  # type: ignore[union-attr]
+    with torch.no_grad():
+        model.bridge.bias += 1  # type: ignore[union-attr, operator]
+    average.update(model)
+    # One update: the decay is held back to (1 + 1) / (10 + 1).
+    torch.testing.assert_close(average.model.bridge.bias, before + 9 / 11)  # type: ignore[arg-type]
+    for _ in range(300):
+        average.update(model)
+    torch.testing.assert_close(average.model.bridge.bias, model.bridge.bias)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        LuongConfig(embedding_size=4, encoder_units=4, decoder_units=4),
+        TransformerConfig(width=4, heads=2, feed_forward=4, positions="learned", max_positions=5),
+    ],
+    ids=lambda config: config.family,
+)
+def test_only_weight_matrices_decay(config: ModelConfig) -> None:
+    shape = VocabularyShape(source_size=9, target_size=9, shared=True, bos=2, never_produced=(0, 1, 2))
+    model = build_model(config, shape)
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    optimizer = build_optimizer(TrainingConfig(optimizer="adamw", weight_decay=0.5), model)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.1
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    for name, parameter in model.named_parameters():
+        decays = parameter.ndim == 2 and "embedding" not in name and "positions" not in name
+        torch.testing.assert_close(parameter.detach(), before[name] * (0.95 if decays else 1.0))
+    assert sum(parameter.ndim == 2 for parameter in model.parameters()) > 5
+
 
 MODEL = LuongConfig(
     embedding_size=12, encoder_layers=1, encoder_units=10, decoder_layers=1, decoder_units=14, dropout=0
 )
-DATA = DataConfig(
-    source_language="de", target_language="en", train_tsv=("pairs.tsv",), valid_tsv=("pairs.tsv",)
-)
+
 TRAINING = TrainingConfig(
     batch_tokens=10_000,
     learning_rate=1e-2,
@@ -93,26 +154,12 @@ def watched() -> Iterator[Watched]:
         hook.remove()
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return toy_tokenizer()
-
-
 def train(folder: Path, tokenizer: Tokenizer, *, model: Seq2Seq | None = None, **settings: Any) -> Trainer:
     """A run on the toy pairs from `model` on, or from a random one. `settings` are tables of the recipe."""
     tables = {"data": DATA, "model": MODEL, "training": TRAINING, "decoding": DECODING} | settings
     recipe = Recipe(name="toy", **tables)
     with Reporter(folder) as reporting:
-        trainer = Trainer(
-            recipe,
-            (tokenizer, tokenizer),
-            toy_corpus(),
-            toy_corpus(),
-            folder=folder,
-            processes=Processes(torch.device("cpu")),
-            reporter=reporting,
-            stop=StopRequest(),
-        )
+        trainer = trainer_over(recipe, tokenizer, toy_corpus(), folder, reporting, "cpu")
         if model:
             start = Checkpoint(
                 recipe=recipe,

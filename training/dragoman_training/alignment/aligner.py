@@ -13,20 +13,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman_training.alignment.bitext import Bitext, Ids, Numbers, Vocabulary, WordPair, number_pairs
+from dragoman_training import saved_folder
+from dragoman_training.alignment.bitext import (
+    Bitext,
+    Ids,
+    Numbers,
+    Vocabulary,
+    WordPair,
+    WordRule,
+    number_pairs,
+)
 from dragoman_training.alignment.lexicon import Lexicon, likeness
 from dragoman_training.alignment.links import Matrix, Method, symmetrize
 from dragoman_training.alignment.models import Direction, Model, Posteriors, likeliest, model_kind
-from dragoman_training.alignment.text import WordRule
-from dragoman_training.saved_folder import (
-    read_arrays,
-    read_folder,
-    read_sides,
-    write_arrays,
-    write_manifest,
-    write_sides,
-    written_whole,
-)
 
 Search = Literal["posterior", "viterbi"]
 """Whether a word has its own likeliest link, or its link in the sentence's likeliest alignment."""
@@ -76,7 +75,7 @@ class DirectedModel:
             number = np.array([vocabulary.number(word) for word in words.words], np.int32)
             numbers.append(number)
             known.append(number < vocabulary.unknown)
-        direction = Direction.of_text(bitext, *numbers)
+        direction = Direction.of(bitext, numbers)
         source_P, target_P = direction.links.source_P, direction.links.target_P
         # NULL's number is behind the last word's, here and there.
         of_model = np.append(numbers[0], len(self.lexicon.first_V) - 2)
@@ -97,16 +96,6 @@ class Aligner:
     rule: WordRule
     forward: DirectedModel
     backward: DirectedModel
-
-    @property
-    def source(self) -> Vocabulary:
-        """The words of the source language."""
-        return self.forward.source
-
-    @property
-    def target(self) -> Vocabulary:
-        """The words of the target language."""
-        return self.forward.target
 
     def align(self, pairs: Sequence[WordPair], method: Method, search: Search = "posterior") -> list[Matrix]:
         """The links of each sentence pair, [source, target]; its words are those of `rule.normalize`."""
@@ -142,14 +131,14 @@ class Aligner:
         known = np.zeros((2, 2), np.int64)
         for pair in pairs:
             for side, words in enumerate(pair):
-                for number, vocabulary in enumerate((self.source, self.target)):
+                for number, vocabulary in enumerate((self.forward.source, self.forward.target)):
                     known[side, number] += sum(vocabulary.number(word) < vocabulary.unknown for word in words)
         return bool(known[0, 0] < known[0, 1] and known[1, 1] < known[1, 0])
 
     def save(self, folder: Path) -> None:
         """Writes the folder, all of it or nothing. Raises ValueError where something is there already."""
         directions = {"forward": self.forward, "backward": self.backward}
-        with written_whole(folder) as partial:
+        with saved_folder.written_whole(folder) as partial:
             for name, directed in directions.items():
                 arrays: dict[str, NDArray[Any]] = {
                     "lexicon.first": directed.lexicon.first_V,
@@ -157,32 +146,29 @@ class Aligner:
                     "lexicon.probability": directed.lexicon.probability_P,
                     **{f"model.{key}": array for key, array in directed.model.arrays().items()},
                 }
-                write_arrays(partial / f"{name}.npz", arrays)
+                saved_folder.write_arrays(partial / f"{name}.npz", arrays)
             manifest = {
                 "format_version": FORMAT_VERSION,
                 "model": self.name,
                 "kinds": {name: directed.model.KIND for name, directed in directions.items()},
                 "tokenize": self.rule.tokenize,
                 "lowercase": self.rule.lowercase,
-                **write_sides(partial, self.source.words, self.target.words),
+                **saved_folder.write_sides(partial, self.forward.source.words, self.forward.target.words),
             }
-            write_manifest(partial / _MANIFEST, manifest)
+            saved_folder.write_manifest(partial / _MANIFEST, manifest)
 
 
 def load_aligner(folder: Path) -> Aligner:
     """Reads a saved aligner. Raises ValueError for what is none, or one of another version."""
-    with read_folder(
+    with saved_folder.read_folder(
         folder, _MANIFEST, kind="aligner", command="dragoman align train", version=FORMAT_VERSION
     ) as manifest:
-        source, target = map(Vocabulary, read_sides(folder, manifest))
+        source, target = map(Vocabulary, saved_folder.read_sides(folder, manifest))
         sides = []
         for name, words in (("forward", (source, target)), ("backward", (target, source))):
-            arrays = read_arrays(folder / f"{name}.npz")
-            lexicon = Lexicon(
-                first_V=arrays["lexicon.first"],
-                target_P=arrays["lexicon.target"],
-                probability_P=arrays["lexicon.probability"],
-            )
+            arrays = saved_folder.read_arrays(folder / f"{name}.npz")
+            parts = [arrays[f"lexicon.{part}"] for part in ("first", "target", "probability")]
+            lexicon = Lexicon(first_V=parts[0], target_P=parts[1], probability_P=parts[2])
             own = {key.removeprefix("model."): array for key, array in arrays.items() if key[:6] == "model."}
             model = model_kind(manifest["kinds"][name]).from_arrays(own)
             sides.append(DirectedModel(model, lexicon, *words))
@@ -197,12 +183,9 @@ def _turned(pairs: Sequence[WordPair]) -> list[WordPair]:
 
 def _by_pair(posterior_L: Posteriors, pairs: Sequence[WordPair]) -> list[Beliefs]:
     """[target, source] of each sentence pair, without NULL."""
-    result, first = [], 0
-    for one, other in pairs:
-        end = first + len(other) * (len(one) + 1)
-        result.append(posterior_L[first:end].reshape(len(other), len(one) + 1)[:, 1:])
-        first = end
-    return result
+    ends = np.cumsum([len(other) * (len(one) + 1) for one, other in pairs])
+    parts = zip(np.split(posterior_L, ends[:-1]), pairs, strict=False)
+    return [part.reshape(len(other), len(one) + 1)[:, 1:] for part, (one, other) in parts]
 
 
 def _matrices(aligned_U: Ids, pairs: Sequence[WordPair]) -> list[Matrix]:

@@ -1,4 +1,4 @@
-"""Sentence pairs as flat arrays of word numbers, the vocabularies that number the words, and possible links.
+"""Lines as words, sentence pairs as flat arrays of their numbers in vocabularies, and possible links.
 
 Knows no model. A bitext has a direction: each target word comes from a source word of its pair, or from NULL.
 The links of a sentence pair with l source and m target words are a matrix [m, l + 1]: by target word, and
@@ -8,14 +8,59 @@ word.
 Shapes: S sentence pairs, N words of a side, P distinct word pairs, L links, V source words and NULL.
 """
 
+import functools
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+from dragoman_bundle.languages import UNSPACED_CHARACTERS
 from numba import njit
 from numpy.typing import NDArray
+
+_RUN = re.compile(r"[^ \t\r\n]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordRule:
+    """What is a word, and which words are the same. A saved aligner has the rule that it was trained with."""
+
+    tokenize: bool = False
+    """Whether punctuation stands apart, and each character of a script that writes no spaces, with the marks
+    on it; else they lie between spaces, tabs and ends of lines alone, as other aligners have it."""
+    lowercase: bool = True
+    """Whether the case of letters means nothing."""
+
+    def split(self, line: str) -> list[str]:
+        """The words of a line, as they stand in it."""
+        return self._pattern.findall(line)
+
+    def spans(self, line: str) -> list[tuple[int, int]]:
+        """Where in the line each of its words stands."""
+        return [match.span() for match in self._pattern.finditer(line)]
+
+    def normalize(self, line: str) -> list[str]:
+        """The words of a line as the model knows them: as many as `split` gives."""
+        words = self.split(line)
+        return [word.lower() for word in words] if self.lowercase else words
+
+    @property
+    def _pattern(self) -> re.Pattern[str]:
+        return _word_pattern() if self.tokenize else _RUN
+
+
+@functools.cache
+def _word_pattern() -> re.Pattern[str]:
+    # To `re` a mark is no part of a word: a vowel of Devanagari, an accent that is not composed.
+    marks = "".join(mark for mark in map(chr, range(0x20000)) if unicodedata.category(mark)[0] == "M")
+    return re.compile(
+        rf"[{UNSPACED_CHARACTERS}][{marks}]*|(?:(?![{UNSPACED_CHARACTERS}])[\w{marks}])+|[^\w\s]"
+    )
+
 
 Ids = NDArray[np.int32]
 Offsets = NDArray[np.int64]
@@ -68,9 +113,7 @@ class Sentences:
     def of(cls, sentences: Sequence[Sequence[int]], num_words: int) -> "Sentences":
         """Sentences of word numbers."""
         size_S = np.fromiter((len(sentence) for sentence in sentences), np.int64, len(sentences))
-        word_N = np.fromiter(
-            (word for sentence in sentences for word in sentence), np.int32, int(size_S.sum())
-        )
+        word_N = np.fromiter(chain.from_iterable(sentences), np.int32, int(size_S.sum()))
         return cls(word_N, np.concatenate([[0], np.cumsum(size_S)]), num_words)
 
     @property
@@ -100,9 +143,7 @@ class Bitext:
 def number_pairs(pairs: Sequence[WordPair]) -> tuple[Bitext, Vocabulary, Vocabulary]:
     """Words as numbers of the vocabularies that they make."""
     vocabularies = [Vocabulary.of(pair[side] for pair in pairs) for side in (0, 1)]
-    sides = [
-        vocabulary.numbered([pair[side] for pair in pairs]) for side, vocabulary in enumerate(vocabularies)
-    ]
+    sides = [own.numbered([pair[side] for pair in pairs]) for side, own in enumerate(vocabularies)]
     return Bitext(*sides), vocabularies[0], vocabularies[1]
 
 

@@ -39,15 +39,14 @@ class CharacterAligner:
         rule = self._aligner.rule
         words = [(rule.normalize(one), rule.normalize(other)) for one, other in pairs]
         found = []
-        for (one, other), (belief_IJ, link_IJ) in zip(
-            pairs, self._aligner.believed(words, "grow-diag-final-and"), strict=True
-        ):
+        believed = self._aligner.believed(words, "grow-diag-final-and")
+        for (one, other), (belief_IJ, link_IJ) in zip(pairs, believed, strict=True):
             spans, other_spans = rule.spans(one), rule.spans(other)
             links = [
                 CharacterLink(source=spans[i], target=other_spans[j], weight=float(belief_IJ[i, j]))
                 for i, j in zip(*(axis.tolist() for axis in link_IJ.nonzero()), strict=True)
             ]
-            found.append(sorted(links, key=_order))
+            found.append(sorted(links, key=lambda link: (link.target, -link.weight)))
         return found
 
     def count_words(self, text: str) -> int:
@@ -58,7 +57,3 @@ class CharacterAligner:
         """Whether the texts' words are rather those of the other side, of all pairs together."""
         rule = self._aligner.rule
         return self._aligner.swapped([(rule.normalize(one), rule.normalize(other)) for one, other in pairs])
-
-
-def _order(link: CharacterLink) -> tuple[Span, float]:
-    return link.target, -link.weight

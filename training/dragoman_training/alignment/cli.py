@@ -6,35 +6,39 @@ from pathlib import Path
 
 import click
 
+from dragoman_training.alignment import links
 from dragoman_training.alignment.aligner import Search, load_aligner
-from dragoman_training.alignment.links import (
-    METHODS,
-    Method,
-    check_range,
-    draw_links,
-    format_links,
-    read_gold,
-    read_links,
-    score_links,
+from dragoman_training.alignment.bitext import WordRule
+from dragoman_training.alignment.training import (
+    CHAIN,
+    Iteration,
+    TrainingOptions,
+    train_aligner,
+    usable_pairs,
 )
-from dragoman_training.alignment.text import WordRule
-from dragoman_training.alignment.training import CHAIN, Iteration, TrainingOptions, train_aligner
 from dragoman_training.data.files import read_pairs, unequal
 from dragoman_training.saved_folder import check_free
 
 BLOCK_PAIRS = 10_000
 """Sentence pairs that are aligned at once."""
 
-_existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
-_existing_folder = click.Path(exists=True, file_okay=False, path_type=Path)
-_symmetrize = click.option(
+existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
+existing_folder = click.Path(exists=True, file_okay=False, path_type=Path)
+with_symmetrize = click.option(
     "--symmetrize",
-    type=click.Choice(METHODS),
-    default=METHODS[0],
+    type=click.Choice(links.METHODS),
+    default=links.METHODS[0],
     help="How the links of both directions become one alignment.",
+)
+with_max_words = click.option(
+    "--max-words",
+    type=click.IntRange(1),
+    default=100,
+    help="A pair with a longer sentence is not learnt from.",
 )
 _links = click.option(
     "--links",
+    "link",
     type=click.Choice(["posterior", "viterbi"]),
     default="posterior",
     help="Each word's likeliest link, or the sentence's likeliest alignment.",
@@ -59,8 +63,8 @@ def align() -> None:
 
 @align.command()
 @click.option("--model", type=click.Choice(CHAIN), default="hmm", help="The last one trained.")
-@click.option("--source", type=_existing_file, required=True, help="Text of the source language.")
-@click.option("--target", type=_existing_file, required=True, help="Its translation, line by line.")
+@click.option("--source", type=existing_file, required=True, help="Text of the source language.")
+@click.option("--target", type=existing_file, required=True, help="Its translation, line by line.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the aligner.")
 @click.option(
     "--iterations",
@@ -75,12 +79,7 @@ def align() -> None:
 )
 @click.option("--alpha", type=click.FloatRange(0), default=0.01, help="Prior of a word pair.")
 @click.option("--spelling", type=click.FloatRange(0), default=1.0, help="Prior of words spelt alike.")
-@click.option(
-    "--max-words",
-    type=click.IntRange(1),
-    default=100,
-    help="A pair with a longer sentence is not learnt from.",
-)
+@with_max_words
 @click.option(
     "--tokenize",
     is_flag=True,
@@ -105,7 +104,6 @@ def train(
 
     Perplexity of each iteration is reported for both directions. Nothing is written before the end.
     """
-
     options = TrainingOptions(
         model=model,
         iterations=whole_numbers(iterations, "--iterations") if iterations is not None else (),
@@ -123,7 +121,7 @@ def train(
         click.echo(f"{iteration}; {iteration.seconds:.0f} s", err=True)
 
     aligner = train_aligner(pairs, options, rule, report)
-    if unused := sum(not 0 < min(map(len, pair)) <= max(map(len, pair)) <= max_words for pair in pairs):
+    if unused := len(pairs) - len(usable_pairs(pairs, max_words)):
         click.echo(
             f"{unused} of {len(pairs)} pairs were not learnt from: empty, or longer than --max-words.",
             err=True,
@@ -143,12 +141,12 @@ def whole_numbers(text: str, option: str) -> list[int]:
 
 
 @align.command()
-@click.argument("folder", metavar="DIR", type=_existing_folder)
-@click.option("--source", type=_existing_file, required=True, help="Text of the source language.")
-@click.option("--target", type=_existing_file, required=True, help="Its translation, line by line.")
-@_symmetrize
+@click.argument("folder", metavar="DIR", type=existing_folder)
+@click.option("--source", type=existing_file, required=True, help="Text of the source language.")
+@click.option("--target", type=existing_file, required=True, help="Its translation, line by line.")
+@with_symmetrize
 @_links
-def apply(folder: Path, source: Path, target: Path, symmetrize: Method, links: Search) -> None:
+def apply(folder: Path, source: Path, target: Path, symmetrize: links.Method, link: Search) -> None:
     """Link the words of two files; a line of links for each pair of lines.
 
     An empty line has no links. Sentences may be of any length; the time grows with the cube of it. Models 3,
@@ -169,34 +167,33 @@ def apply(folder: Path, source: Path, target: Path, symmetrize: Method, links: S
                 "language: the files belong the other way round"
             )
         checked = True
-        for matrix in aligner.align(pairs, symmetrize, links):
-            click.echo(format_links(zip(*(axis.tolist() for axis in matrix.nonzero()), strict=True)))
+        for matrix in aligner.align(pairs, symmetrize, link):
+            click.echo(links.format_links(zip(*(axis.tolist() for axis in matrix.nonzero()), strict=True)))
 
 
 @align.command()
-@click.argument("links_path", metavar="LINKS", type=_existing_file)
-@click.argument("gold_path", metavar="GOLD", type=_existing_file)
-@click.option("--source", type=_existing_file, help="Text that the links are checked against.")
-@click.option("--target", type=_existing_file, help="Its translation.")
+@click.argument("links_path", metavar="LINKS", type=existing_file)
+@click.argument("gold_path", metavar="GOLD", type=existing_file)
+@click.option("--source", type=existing_file, help="Text that the links are checked against.")
+@click.option("--target", type=existing_file, help="Its translation.")
 @click.option("--tokenize", is_flag=True, help="Count the words of the texts as an aligner trained with it.")
 def score(
     links_path: Path, gold_path: Path, source: Path | None, target: Path | None, tokenize: bool
 ) -> None:
     """Precision, recall and alignment error rate against gold links: `3-4` sure, `3p4` possible."""
-
     if (source is None) != (target is None):
         raise click.UsageError("--source and --target belong together")
-    links, gold = read_links(links_path), read_gold(gold_path)
-    if len(links) != len(gold):
-        raise unequal((links_path, gold_path), (len(links), len(gold)))
+    found, gold = links.read_links(links_path), links.read_gold(gold_path)
+    if len(found) != len(gold):
+        raise unequal((links_path, gold_path), (len(found), len(gold)))
     if source is not None and target is not None:
         rule = WordRule(tokenize=tokenize)
         sizes = [(len(rule.split(one)), len(rule.split(other))) for one, other in read_pairs(source, target)]
-        if len(sizes) != len(links):
-            raise unequal((source, links_path), (len(sizes), len(links)))
-        check_range(links_path, links, sizes)
-        check_range(gold_path, [pair.possible for pair in gold], sizes)
-    result = score_links(links, gold)
+        if len(sizes) != len(found):
+            raise unequal((source, links_path), (len(sizes), len(found)))
+        links.check_range(links_path, found, sizes)
+        links.check_range(gold_path, [pair.possible for pair in gold], sizes)
+    result = links.score_links(found, gold)
     click.echo(
         f"precision {100 * result.precision:.1f}  recall {100 * result.recall:.1f}  "
         f"AER {100 * result.aer:.1f}"
@@ -204,17 +201,16 @@ def score(
 
 
 @align.command()
-@click.argument("folder", metavar="DIR", type=_existing_folder)
+@click.argument("folder", metavar="DIR", type=existing_folder)
 @click.argument("source")
 @click.argument("target")
-@_symmetrize
+@with_symmetrize
 @_links
-def show(folder: Path, source: str, target: str, symmetrize: Method, links: Search) -> None:
+def show(folder: Path, source: str, target: str, symmetrize: links.Method, link: Search) -> None:
     """Draw the links of a sentence pair: source words across, target words down."""
     aligner = load_aligner(folder)
     pair = aligner.rule.normalize(source), aligner.rule.normalize(target)
-    (matrix,) = aligner.align([pair], symmetrize, links)
+    (matrix,) = aligner.align([pair], symmetrize, link)
     ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
-    click.echo(
-        draw_links(aligner.rule.split(source), aligner.rule.split(target), matrix, ascii_only=ascii_only)
-    )
+    words = aligner.rule.split(source), aligner.rule.split(target)
+    click.echo(links.draw_links(*words, matrix, ascii_only=ascii_only))

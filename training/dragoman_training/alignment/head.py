@@ -10,18 +10,19 @@ Shapes: S sentences, K = 1, H heads, T source positions, U target tokens.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import product
 
 import numpy as np
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
-from dragoman_training.alignment.pieces import learn_table
-from dragoman_training.alignment.translation_table import TranslationTable
+from dragoman_training.alignment.pieces import TranslationTable, learn_table
 from dragoman_training.data.corpus import Corpus, evenly_spaced
 from dragoman_training.data.training_corpus import token_pairs
+from dragoman_training.data.vocabulary import Tokenizers
 from dragoman_training.decoding.forced_attention import attention_along
 from dragoman_training.models.layers.transformer_layers import DecoderLayer
 from dragoman_training.models.transformer import AlignmentHead, Transformer
@@ -62,12 +63,9 @@ def choose_head(
         return ChosenHead(head=None, of_input=False, reason=reason)
     table = learn_table(pairs, source_vocabulary=source.vocabulary_size)
     examined = [pairs[place] for place in evenly_spaced(len(pairs), NUM_EXAMINED)]
-    mean, *heads = agreements(
-        model,
-        (source, target),
-        [([*from_, source.eos_id], [*to, target.eos_id]) for from_, to in examined],
-        [likeliest_links(table, pair) for pair in examined],
-    )
+    ended = [([*from_, source.eos_id], [*to, target.eos_id]) for from_, to in examined]
+    links = [likeliest_links(table, pair) for pair in examined]
+    mean, *heads = agreements(model, (source, target), ended, links)
     best = max(mean, *heads, key=lambda each: each.share)
     of_mean = f"the last layer's mean {mean.share:.1%}"
     if best.head is None:
@@ -94,17 +92,11 @@ def likeliest_links(table: TranslationTable, pair: Pair) -> TokenAlignment:
 
 
 def agreements(
-    model: Transformer,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    pairs: Sequence[Pair],
-    links: Sequence[TokenAlignment],
+    model: Transformer, tokenizers: Tokenizers, pairs: Sequence[Pair], links: Sequence[TokenAlignment]
 ) -> list[ChosenHead]:
     """The agreement of the last layer's mean, then of every head, both ways; only pairs have their eos."""
-    heads = [
-        AlignmentHead(layer=layer, head=head)
-        for layer in range(model.config.decoder_layers)
-        for head in range(model.config.heads)
-    ]
+    numbers = product(range(model.config.decoder_layers), range(model.config.heads))
+    heads = [AlignmentHead(layer=layer, head=head) for layer, head in numbers]
     choices: list[tuple[AlignmentHead | None, bool]] = [(None, False)]
     choices += [(head, of_input) for head in heads for of_input in (False, True)]
     hits = dict.fromkeys(choices, 0)
@@ -116,38 +108,28 @@ def agreements(
                 from_U = weights_UT[int(of_input) :, :-1].argmax(axis=1)
                 hits[head, of_input] += sum(int(from_U[place]) == source for place, source in own.items())
     num_links = max(1, sum(map(len, links)))
-    return [
-        ChosenHead(head=head, of_input=of_input, share=hits[head, of_input] / num_links)
-        for head, of_input in choices
-    ]
+    return [ChosenHead(head=one[0], of_input=one[1], share=hits[one] / num_links) for one in choices]
 
 
 def look_through(
-    model: Transformer, tokenizers: tuple[Tokenizer, Tokenizer], pairs: Sequence[Pair]
+    model: Transformer, tokenizers: Tokenizers, pairs: Sequence[Pair]
 ) -> list[NDArray[np.float32]]:
     """Where all layers and heads look while they predict the target, pair by pair: [L, H, U, T]."""
     sources, targets = zip(*pairs, strict=True)
-    recorded = [_Weights(layer) for layer in model.decoder_layers]
+    steps: list[list[Tensor]] = [[] for _ in model.decoder_layers]
+
+    def hook(own: list[Tensor], layer: nn.Module) -> RemovableHandle:
+        assert isinstance(layer, DecoderLayer)
+        heads = layer.cross_attention.heads
+        return heads.register_forward_hook(lambda _, given, output: own.append(output[1].float().cpu()))
+
+    handles = list(map(hook, steps, model.decoder_layers))
     try:
         attention_along(model, tokenizers, sources, targets)
     finally:
-        for each in recorded:
-            each.handle.remove()
+        for handle in handles:
+            handle.remove()
     # Steps of layers to layers of steps: U times [S, H, 1, T] -> [S, L, H, U, T]
-    looks_SLHUT = torch.stack([torch.cat(each.steps, dim=2) for each in recorded], dim=1).numpy()
-    return [
-        look_LHUT[:, :, : len(target), : len(source)]
-        for look_LHUT, source, target in zip(looks_SLHUT, sources, targets, strict=True)
-    ]
-
-
-class _Weights:
-    """Records what the heads of a layer look at."""
-
-    def __init__(self, layer: nn.Module) -> None:
-        assert isinstance(layer, DecoderLayer)
-        self.steps: list[Tensor] = []
-        self.handle = layer.cross_attention.heads.register_forward_hook(self._record)
-
-    def _record(self, heads: nn.Module, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        self.steps.append(output[1].float().cpu())
+    looks_SLHUT = torch.stack([torch.cat(own, dim=2) for own in steps], dim=1).numpy()
+    sizes = zip(looks_SLHUT, map(len, sources), map(len, targets), strict=True)
+    return [look_LHUT[:, :, :num_targets, :num_sources] for look_LHUT, num_sources, num_targets in sizes]

@@ -55,10 +55,8 @@ class Hmm(Model):
 
     def step(self, direction: Direction, lexicon_P: Numbers) -> Step:
         """Exact, by the forward-backward algorithm."""
-        counts = self.expect(direction.links, lexicon_P)
-        return Step(
-            counts.pair_P, counts.posterior_L, counts.log_likelihood, self.estimated(counts, JUMP_PRIOR)
-        )
+        found = self.expect(direction.links, lexicon_P)
+        return Step(found.pair_P, found.posterior_L, found.log_likelihood, self.estimated(found, JUMP_PRIOR))
 
     def posteriors(self, direction: Direction, lexicon_P: Numbers) -> Posteriors:
         links, none = direction.links, np.empty((2, 0))

@@ -29,11 +29,9 @@ class Lexicon:
         """The lexicon of a bitext's pairs, without those that are less likely."""
         kept_P = lexicon_P >= min_probability
         before = np.concatenate([[0], np.cumsum(kept_P)])
-        return cls(
-            first_V=before[links.first_V],
-            target_P=links.target_P[kept_P],
-            probability_P=lexicon_P[kept_P].astype(np.float32),
-        )
+        probability_P = lexicon_P[kept_P].astype(np.float32)
+        first_V, target_P = before[links.first_V], links.target_P[kept_P]
+        return cls(first_V=first_V, target_P=target_P, probability_P=probability_P)
 
     def look_up(self, source_P: Ids, target_P: Ids) -> tuple[Numbers, NDArray[np.bool_]]:
         """The probabilities of pairs, and which there are. Words without a row are behind NULL."""
@@ -86,7 +84,7 @@ def likeness(
     return _likeness(*_letters(source_words), *_letters(target_words), source_P, target_P)
 
 
-def _letters(words: tuple[str, ...]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _letters(words: tuple[str, ...]) -> tuple[Ids, Ids]:
     """Code points [V, C], padded, and lengths [V]."""
     size_V = np.array([min(len(word), MAX_CHARACTERS) for word in words], np.int32)
     letter_VC = np.zeros((len(words), MAX_CHARACTERS), np.int32)
@@ -97,12 +95,7 @@ def _letters(words: tuple[str, ...]) -> tuple[NDArray[np.int32], NDArray[np.int3
 
 @njit(cache=True, nogil=True)
 def _likeness(
-    source_VC: NDArray[np.int32],
-    source_size_V: NDArray[np.int32],
-    target_VC: NDArray[np.int32],
-    target_size_V: NDArray[np.int32],
-    source_P: Ids,
-    target_P: Ids,
+    source_VC: Ids, source_size_V: Ids, target_VC: Ids, target_size_V: Ids, source_P: Ids, target_P: Ids
 ) -> Numbers:
     result = np.zeros(len(source_P))
     row = np.empty(MAX_CHARACTERS + 1, np.int64)

@@ -10,7 +10,7 @@ distinct shapes (pairs of lengths), Q positions: of each shape a matrix [m, l + 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import entry_points
@@ -40,14 +40,11 @@ class Direction:
     target_U: Ids
 
     @classmethod
-    def of(cls, bitext: Bitext) -> "Direction":
-        """Finds the links of a bitext that a model is trained on."""
-        return cls(bitext, Links.of(bitext), bitext.source.word_N, bitext.target.word_N)
-
-    @classmethod
-    def of_text(cls, bitext: Bitext, source_number: Ids, target_number: Ids) -> "Direction":
-        """The links of a text whose words have these numbers in the model's vocabularies."""
-        words = source_number[bitext.source.word_N], target_number[bitext.target.word_N]
+    def of(cls, bitext: Bitext, numbers: Sequence[Ids] = ()) -> "Direction":
+        """The links of a bitext, whose words have `numbers` in a model's vocabularies, or else their own."""
+        words = bitext.source.word_N, bitext.target.word_N
+        if numbers:
+            words = numbers[0][words[0]], numbers[1][words[1]]
         return cls(bitext, Links.of(bitext), *words)
 
     @cached_property
@@ -182,9 +179,8 @@ class PositionModel(Model):
     def step(self, direction: Direction, lexicon_P: Numbers) -> Step:
         """Exact: expected counts (eq. 25 to 29) and log-likelihood (eq. 21) of all alignments."""
         shapes = direction.shapes
-        pair_P, count_Q, posterior_L, log_likelihood = expect(
-            direction.links, lexicon_P, self.positions(shapes), shapes.first_H[shapes.shape_S]
-        )
+        position_Q, first_S = self.positions(shapes), shapes.first_H[shapes.shape_S]
+        pair_P, count_Q, posterior_L, log_likelihood = expect(direction.links, lexicon_P, position_Q, first_S)
         return Step(pair_P, posterior_L, log_likelihood, self.estimated(shapes, count_Q))
 
     def posteriors(self, direction: Direction, lexicon_P: Numbers) -> Posteriors:

@@ -1,20 +1,61 @@
-"""Tables and links over a model's tokens: which source piece a target piece comes from.
+"""Tables and links over a model's tokens: which source piece a target piece comes from, and how probably.
 
 Shapes: P distinct pairs of pieces, V source pieces and NULL; I source and J target words of a pair, T and U
 their tokens.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from dragoman_bundle.tokenizers.tokenizer import TokenizedText, Tokenizer
 from numpy.typing import NDArray
 
 from dragoman_training.alignment.aligner import Aligner
-from dragoman_training.alignment.text import WordRule
+from dragoman_training.alignment.bitext import Ids, Numbers, WordRule
 from dragoman_training.alignment.training import Iteration, TrainingOptions, train_aligner
-from dragoman_training.alignment.translation_table import TranslationTable
 from dragoman_training.data.corpus import Corpus
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TranslationTable:
+    """t(target | source), sparse. The rows are the source pieces by their ids, and then NULL."""
+
+    first_V: NDArray[np.int64]
+    """[V + 1]: where each row begins in the two below, and the end."""
+    target_P: NDArray[np.int32]
+    """Target pieces, likeliest first in each row; of equally likely ones the one with the lower id."""
+    probability_P: NDArray[np.float64]
+
+    @classmethod
+    def from_pairs(
+        cls, source_P: Ids, target_P: Ids, probability_P: Numbers, *, source_vocabulary: int
+    ) -> "TranslationTable":
+        """Sorts pairs, in any order, into rows; the source piece `source_vocabulary` is NULL."""
+        order = np.lexsort((target_P, -probability_P, source_P))
+        sizes = np.bincount(source_P, minlength=source_vocabulary + 1)
+        first_V = np.concatenate([[0], np.cumsum(sizes)])
+        return cls(first_V=first_V, target_P=target_P[order], probability_P=probability_P[order])
+
+    @property
+    def null(self) -> int:
+        """The row of NULL."""
+        return len(self.first_V) - 2
+
+    def row(self, source: int) -> dict[int, float]:
+        """A source piece's targets with their probabilities, likeliest first."""
+        run = slice(self.first_V[source], self.first_V[source + 1])
+        return dict(zip(self.target_P[run].tolist(), self.probability_P[run].tolist(), strict=True))
+
+    def prune(self, *, max_targets: int, min_probability: float) -> "TranslationTable":
+        """The `max_targets` likeliest of each row, without those less likely than `min_probability`."""
+        sizes = np.diff(self.first_V)
+        rank_P = np.arange(len(self.target_P)) - np.repeat(self.first_V[:-1], sizes)
+        kept_P = (rank_P < max_targets) & (self.probability_P >= min_probability)
+        num_kept_before = np.concatenate([[0], np.cumsum(kept_P)])
+        first_V, target_P = num_kept_before[self.first_V], self.target_P[kept_P]
+        return replace(self, first_V=first_V, target_P=target_P, probability_P=self.probability_P[kept_P])
+
 
 NUM_ITERATIONS = 6
 """Passes of expectation maximisation over model 1."""
@@ -41,14 +82,11 @@ def learn_table(
     aligner = _train_on_tokens(pairs, "ibm1", (NUM_ITERATIONS,), report)
     lexicon = aligner.forward.lexicon
     # NULL's row is behind the last word's.
-    source_V = np.array([*map(int, aligner.source.words), source_vocabulary], np.int32)
-    target_V = np.array([int(word) for word in aligner.target.words], np.int32)
-    return TranslationTable.from_pairs(
-        np.repeat(source_V, np.diff(lexicon.first_V)),
-        target_V[lexicon.target_P],
-        lexicon.probability_P.astype(np.float64),
-        source_vocabulary=source_vocabulary,
-    )
+    source_V = np.array([*map(int, aligner.forward.source.words), source_vocabulary], np.int32)
+    target_V = np.array([int(word) for word in aligner.forward.target.words], np.int32)
+    pairs_P = np.repeat(source_V, np.diff(lexicon.first_V)), target_V[lexicon.target_P]
+    probability_P = lexicon.probability_P.astype(np.float64)
+    return TranslationTable.from_pairs(*pairs_P, probability_P, source_vocabulary=source_vocabulary)
 
 
 class TokenLinker:
@@ -103,11 +141,8 @@ def count_links(
     for first in range(0, len(corpus), BLOCK_PAIRS):
         run = slice(first, first + BLOCK_PAIRS)
         sides = corpus.sources[run], corpus.targets[run]
-        tokens = [
-            (one, other)
-            for one, other in zip(map(source.encode, sides[0]), map(target.encode, sides[1]), strict=True)
-            if max(len(one.ids), len(other.ids)) <= max_tokens
-        ]
+        encoded = zip(map(source.encode, sides[0]), map(target.encode, sides[1]), strict=True)
+        tokens = [pair for pair in encoded if max(len(side.ids) for side in pair) <= max_tokens]
         words = [
             (aligner.rule.normalize(one.text), aligner.rule.normalize(other.text)) for one, other in tokens
         ]
@@ -130,12 +165,9 @@ def count_links(
         report(min(first + BLOCK_PAIRS, len(corpus)))
     source_P, target_P = np.divmod(key_P, target.vocabulary_size)
     total_V = np.bincount(source_P, weights=count_P, minlength=source.vocabulary_size + 1)
-    return TranslationTable.from_pairs(
-        source_P.astype(np.int32),
-        target_P.astype(np.int32),
-        count_P / total_V[source_P],
-        source_vocabulary=source.vocabulary_size,
-    )
+    pairs_P = source_P.astype(np.int32), target_P.astype(np.int32)
+    size = source.vocabulary_size
+    return TranslationTable.from_pairs(*pairs_P, count_P / total_V[source_P], source_vocabulary=size)
 
 
 def _words_of_tokens(

@@ -13,10 +13,9 @@ import numpy as np
 from numba import njit
 
 from dragoman_training.alignment.aligner import ALIKE, Aligner, DirectedModel
-from dragoman_training.alignment.bitext import Links, Numbers, Vocabulary, WordPair, number_pairs
+from dragoman_training.alignment.bitext import Links, Numbers, Vocabulary, WordPair, WordRule, number_pairs
 from dragoman_training.alignment.lexicon import Lexicon, estimate_lexicon, likeness, uniform_lexicon
-from dragoman_training.alignment.models import Direction, Model, Posteriors, Step, model_kind
-from dragoman_training.alignment.text import WordRule
+from dragoman_training.alignment.models import Direction, Model, Posteriors, model_kind
 
 DEFAULT_ITERATIONS = {"ibm1": 5, "ibm2": 0, "hmm": 5, "ibm3": 3, "ibm4": 3, "ibm5": 3}
 """The HMM learns more from model 1 than from model 2."""
@@ -113,10 +112,7 @@ def train_aligner(
     sides = (source, target), (target, source)
     with ThreadPoolExecutor(2) as pool:
         directions = list(pool.map(Direction.of, (bitext, bitext.reversed())))
-        priors = [
-            _prior(direction, *own, options.spelling)
-            for direction, own in zip(directions, sides, strict=True)
-        ]
+        priors = [_prior(one, *own, options.spelling) for one, own in zip(directions, sides, strict=True)]
         lexicons = [uniform_lexicon(direction.links) for direction in directions]
         models: list[Model] = []
         for name, num_iterations in zip(CHAIN, options.iterations, strict=False):
@@ -125,7 +121,7 @@ def train_aligner(
             kind = model_kind("ibm2-diagonal" if name == "ibm2" and options.diagonal else name)
             models = list(pool.map(kind.after, models or (None, None), directions, lexicons))
             for number in range(1, num_iterations + 1):
-                forward, backward = pool.map(_step, models, directions, lexicons)
+                forward, backward = pool.map(lambda m, *of_it: m.step(*of_it), models, directions, lexicons)
                 models = [forward.next, backward.next]
                 counts = forward.pair_P, backward.pair_P
                 if options.agreement and name not in ("ibm1", "ibm2"):
@@ -155,10 +151,6 @@ def train_aligner(
         for model, direction, lexicon_P, own in zip(models, directions, lexicons, sides, strict=True)
     ]
     return Aligner(name=options.model, rule=rule, forward=both[0], backward=both[1])
-
-
-def _step(model: Model, direction: Direction, lexicon_P: Numbers) -> Step:
-    return model.step(direction, lexicon_P)
 
 
 def _prior(direction: Direction, source: Vocabulary, target: Vocabulary, strength: float) -> Numbers | None:

@@ -98,12 +98,10 @@ def walk(parameters: Parameters, counts: Counts, pair: SentencePair, weight: flo
     result += silent * parameters.log_null + (m - 2 * silent) * parameters.log_not_null
     most = parameters.log_fertility_VF.shape[1] - 1
     for i in range(1, width):
-        size = size_i[i]
-        result += (
-            parameters.log_fertility_VF[pair.source_l[i - 1], size] if size <= most else NEVER * (size - most)
-        )
+        size, source = size_i[i], pair.source_l[i - 1]
+        result += parameters.log_fertility_VF[source, size] if size <= most else NEVER * (size - most)
         if weight > 0 and size <= most:
-            counts.fertility_VF[pair.source_l[i - 1], size] += weight
+            counts.fertility_VF[source, size] += weight
     for j in range(m):
         i = alignment_m[j]
         result += pair.log_lexicon[j, i]

@@ -57,9 +57,8 @@ class PositionTable:
         sizes = zip(self.source_size_H.tolist(), self.target_size_H.tolist(), strict=True)
         end_by_size = dict(zip(sizes, ends.tolist(), strict=True))
         result_Q = otherwise_Q.copy()
-        for shape, size in enumerate(
-            zip(shapes.source_size_H.tolist(), shapes.target_size_H.tolist(), strict=True)
-        ):
+        own_sizes = zip(shapes.source_size_H.tolist(), shapes.target_size_H.tolist(), strict=True)
+        for shape, size in enumerate(own_sizes):
             first, end = shapes.first_H[shape], shapes.first_H[shape + 1]
             if (own := end_by_size.get(size)) is not None:
                 result_Q[first:end] = self.position_Q[own - (end - first) : own]
@@ -243,9 +242,7 @@ class FertilityModel(Model):
     ) -> Self:
         common_F = counts.fertility_VF.sum(axis=0) + self.priors.jump
         own_VF = counts.fertility_VF + self.priors.fertility * common_F / common_F.sum()
-        after = replace(
-            self, fertility_VF=own_VF / own_VF.sum(axis=1, keepdims=True), alignment_U=alignment_U
-        )
+        after = replace(self, fertility_VF=own_VF / own_VF.sum(1, keepdims=True), alignment_U=alignment_U)
         return after._with_distortion(direction, counts, posterior_L)
 
     @abstractmethod

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 from torch.nn import functional
 
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
 from dragoman_training.classics.smt.tuning import Candidates, Numbers, count_matches, tune
 from dragoman_training.data.batching import pad_ids
+from dragoman_training.data.vocabulary import Tokenizers
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import Seq2Seq
 
@@ -106,10 +106,8 @@ class Members:
                 own.setdefault((number, text), (one.log_probability, len(one.tokens) + 1))
         others_2 = self._others([read[number] for number, _ in own], [text for _, text in own])
         lists: list[list[Listed]] = [[] for _ in sources]
-        for (number, text), (log, num_tokens), others in zip(
-            own, own.values(), others_2.T.tolist(), strict=True
-        ):
-            lists[number].append(Listed(text, np.array([log, *others, num_tokens], np.float64)))
+        for (number, text), (log, size), others in zip(own, own.values(), others_2.T.tolist(), strict=True):
+            lists[number].append(Listed(text, np.array([log, *others, size], np.float64)))
         return [found or [Listed("", np.zeros(len(FEATURES)))] for found in lists]
 
     def _others(self, sources: Sequence[str], texts: Sequence[str]) -> NDArray[np.float64]:
@@ -126,10 +124,7 @@ class Members:
 
 @torch.inference_mode()
 def log_probabilities(
-    model: Seq2Seq,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    sources: Sequence[Sequence[int]],
-    targets: Sequence[Sequence[int]],
+    model: Seq2Seq, tokenizers: Tokenizers, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
 ) -> NDArray[np.float64]:
     """log P(target | source) of pairs of ids without eos; a language model's sources are empty. [S]
 
@@ -161,13 +156,10 @@ def tune_weights(lists: Sequence[Sequence[Listed]], references: Sequence[str], *
 
     A member that says nothing has the weight 0.
     """
-    candidates = Candidates.of(
-        [np.stack([one.features_F for one in own]) for own in lists],
-        [
-            count_matches([one.text for one in own], reference)
-            for own, reference in zip(lists, references, strict=True)
-        ],
-    )
+    features = [np.stack([one.features_F for one in own]) for own in lists]
+    both = zip(lists, references, strict=True)
+    counts = [count_matches([one.text for one in own], reference) for own, reference in both]
+    candidates = Candidates.of(features, counts)
     used_F = candidates.features_NF.any(axis=0)
     start_F = np.array([START[name] for name in FEATURES]) * used_F
     weights_F, _ = tune(candidates, start_F, num_starts=NUM_STARTS, random=np.random.default_rng(seed))

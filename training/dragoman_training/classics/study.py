@@ -256,21 +256,13 @@ def examine(
     OSError.
     """
     checkpoint = load_checkpoint(path)
-    model, source, target = (
-        checkpoint.model.to(device),
-        checkpoint.source_tokenizer,
-        checkpoint.target_tokenizer,
-    )
+    model, source, target = checkpoint.model, checkpoint.source_tokenizer, checkpoint.target_tokenizer
+    model.to(device)
     head = _choose_head(checkpoint, recipe_folder)
     if isinstance(model, Transformer) and head is not None:
         model.alignment_head = head.head
-    decoding = dataclasses.replace(
-        checkpoint.recipe.decoding,
-        beam_size=beam_size,
-        length_penalty=1.0,
-        max_source_tokens=NO_LIMIT,
-        max_output_tokens=NO_LIMIT,
-    )
+    decoding = dataclasses.replace(checkpoint.recipe.decoding, beam_size=beam_size, length_penalty=1.0)
+    decoding = dataclasses.replace(decoding, max_source_tokens=NO_LIMIT, max_output_tokens=NO_LIMIT)
     translator = Translator(model, source, target, decoding)
     sources = translator.encode(test_set.sources)
     attends = has_attention(model)
@@ -288,7 +280,11 @@ def examine(
             attentions |= dict(zip(own, forced, strict=True))
         report(len(tokens))
     if head is not None and head.of_input:
-        attentions = {number: _of_read(attention) for number, attention in attentions.items()}
+        # Each token's weights are those of the step after: none of its end, but where there is nothing else.
+        attentions = {
+            number: dataclasses.replace(own, weights_UT=own.weights_UT[len(own.weights_UT) > 1 :])
+            for number, own in attentions.items()
+        }
     in_order = [attentions[number] for number in sorted(attentions)]
 
     def example(number: int) -> Example:
@@ -309,11 +305,6 @@ def examine(
         centres=centres_of(in_order) if isinstance(model, Luong) else None,
         examples=tuple(map(example, test_set.examples)) if attends else (),
     )
-
-
-def _of_read(attention: ForcedAttention) -> ForcedAttention:
-    """Each token's weights are those of the step after: none of its end, but where there is nothing else."""
-    return dataclasses.replace(attention, weights_UT=attention.weights_UT[len(attention.weights_UT) > 1 :])
 
 
 def _choose_head(checkpoint: Checkpoint, recipe_folder: Path | None) -> ChosenHead | None:
@@ -351,7 +342,5 @@ def centres_of(attentions: Sequence[ForcedAttention]) -> Centres | None:
     ]
     if not rows:
         return None
-    target, length, predicted = (
-        np.concatenate(column).astype(np.float32) for column in zip(*rows, strict=True)
-    )
+    target, length, predicted = (np.concatenate(own).astype(np.float32) for own in zip(*rows, strict=True))
     return Centres(target_position=target, source_length=length, predicted=predicted)

@@ -62,12 +62,7 @@ def study(
       dragoman study runs/multi30k-plain/best.safetensors runs/multi30k-luong/best.safetensors \\
         --source data/multi30k/test2016.de --reference data/multi30k/test2016.en --out runs/attention.md
     """
-    from dragoman_training.classics.study import (
-        cut_buckets,
-        examine,
-        labelled_checkpoints,
-        read_study_set,
-    )
+    from dragoman_training.classics.study import cut_buckets, examine, labelled_checkpoints, read_study_set
     from dragoman_training.classics.study_page import write_page
     from dragoman_training.device import choose_device
 

@@ -44,9 +44,7 @@ def write_page(
     def link(what: str, name: str) -> str:
         return f"![{what}](figures/{place(name).name})"
 
-    scores = {
-        finding.label: [finding.bleu(test_set, bucket.numbers) for bucket in buckets] for finding in findings
-    }
+    scores = {one.label: [one.bleu(test_set, bucket.numbers) for bucket in buckets] for one in findings}
     plot_lengths(scores, buckets, place("lengths.svg"))
     sections = [
         "# What attention does",
@@ -57,11 +55,7 @@ def write_page(
     ]
     attentive = [finding for finding in findings if finding.sharpness is not None]
     if attentive:
-        rows = [
-            [code(finding.label), *(f"{number:.2f}" for number in finding.sharpness)]
-            for finding in attentive
-            if finding.sharpness is not None
-        ]
+        rows = [[code(one.label), *(f"{n:.2f}" for n in one.sharpness)] for one in attentive if one.sharpness]
         header = ["model", "largest weight", "entropy in bits", "on the sentence's end", "all weights"]
         sections += [
             "Means over all target pieces of the test set, along each model's own translations.",
@@ -83,17 +77,11 @@ def write_page(
     predicted = [(finding.label, finding.centres) for finding in findings if finding.centres is not None]
     if predicted:
         plot_centres(predicted, place("local-p.png"))
-        sections += [
-            "## What local-p predicts",
-            CENTRES,
-            link("Predicted centre by target position", "local-p.png"),
-        ]
+        centres = link("Predicted centre by target position", "local-p.png")
+        sections += ["## What local-p predicts", CENTRES, centres]
     plot_training(findings, place("training.svg"))
-    sections += [
-        "## Training curves",
-        link("Validation BLEU and perplexity by minutes and by steps", "training.svg"),
-        _training(findings),
-    ]
+    curves = link("Validation BLEU and perplexity by minutes and by steps", "training.svg")
+    sections += ["## Training curves", curves, _training(findings)]
     path.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
 
 
@@ -104,9 +92,8 @@ def _scores(
     scores: dict[str, list[float]],
 ) -> str:
     header = ["model", "family", "parameters", "BLEU", *(f"{bucket.label} words" for bucket in buckets)]
-    rows = [
-        ["*sentences*", "", "", *(f"*{len(each)}*" for each in (test_set.own, *(b.numbers for b in buckets)))]
-    ]
+    sets = [test_set.own, *(bucket.numbers for bucket in buckets)]
+    rows = [["*sentences*", "", "", *(f"*{len(own)}*" for own in sets)]]
     for finding in findings:
         cells = [finding.bleu(test_set, test_set.own), *scores[finding.label]]
         family, size = finding.recipe.model.family, f"{finding.num_parameters:,}"
@@ -183,10 +170,8 @@ def plot_heat_maps(labelled: Sequence[tuple[str, Example]], path: Path) -> None:
     rows = math.ceil(len(labelled) / columns)
     widest = max(len(example.source_pieces) for _, example in labelled)
     tallest = max(len(example.target_pieces) for _, example in labelled)
-    size = (
-        columns * (widest * CELL_INCHES + LABEL_INCHES),
-        rows * (tallest * CELL_INCHES + LABEL_INCHES + 0.45),
-    )
+    width, height = widest * CELL_INCHES + LABEL_INCHES, tallest * CELL_INCHES + LABEL_INCHES + 0.45
+    size = columns * width, rows * height
     with drawn(path, size) as figure:
         panels = figure.subplots(rows, columns, squeeze=False).flatten()
         for axes, (label, example) in zip(panels, labelled, strict=False):
@@ -198,9 +183,7 @@ def plot_heat_maps(labelled: Sequence[tuple[str, Example]], path: Path) -> None:
 def _heat_map(axes: Axes, label: str, example: Example) -> None:
     attention = example.attention
     axes.grid(visible=False)
-    axes.imshow(
-        attention.weights_UT, cmap=SHADES, vmin=0.0, vmax=1.0, interpolation="nearest", aspect="equal"
-    )
+    axes.imshow(attention.weights_UT, cmap=SHADES, vmin=0.0, vmax=1.0, interpolation="nearest")
     axes.set_xticks(range(len(example.source_pieces)), example.source_pieces, rotation=90, parse_math=False)
     axes.set_yticks(range(len(example.target_pieces)), example.target_pieces, parse_math=False)
     axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False, labelsize=7)

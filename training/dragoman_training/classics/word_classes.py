@@ -25,17 +25,9 @@ def learn_classes(sentences: Sentences, num_classes: int) -> Ids:
     before_E, after_E, count_E = _bigrams(sentences)
     order = np.argsort(after_E, kind="stable")
     bounds = np.arange(num_words + 2)
-    _exchange(
-        class_V,
-        num_classes,
-        np.searchsorted(before_E, bounds),
-        after_E,
-        count_E,
-        np.searchsorted(after_E[order], bounds),
-        before_E[order],
-        count_E[order],
-        NUM_ROUNDS,
-    )
+    after = np.searchsorted(before_E, bounds), after_E, count_E
+    before = np.searchsorted(after_E[order], bounds), before_E[order], count_E[order]
+    _exchange(class_V, num_classes, *after, *before, NUM_ROUNDS)
     class_V[num_words] = class_V[num_words - 1] if num_words else 0
     return class_V
 

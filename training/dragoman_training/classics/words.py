@@ -61,11 +61,8 @@ class Space:
         cosine_V = self.unit(range(len(self.vector_VD))) @ wanted_D / length
         cosine_V[[*plus, *minus, *self.no_words]] = -np.inf
         best = np.argsort(-cosine_V, kind="stable")[:number]
-        return [
-            Neighbour(row, self.words[row], float(cosine_V[row]))
-            for row in best.tolist()
-            if np.isfinite(cosine_V[row])
-        ]
+        cosines = [(row, float(cosine_V[row])) for row in best.tolist()]
+        return [Neighbour(row, self.words[row], one) for row, one in cosines if np.isfinite(one)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -125,7 +122,6 @@ def open_vectors(path: Path) -> Space:
             vector_VD = np.array([row[1:] for row in rows], dtype=np.float32).reshape(count, width)
         except (ValueError, StopIteration) as error:
             raise ValueError(f"{path} holds no vectors in word2vec's text format: {error}") from error
-
     words = [row[0] for row in rows]
 
     def row_of(word: str) -> int:

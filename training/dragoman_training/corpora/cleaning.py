@@ -9,10 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from dragoman_training.corpora.words import draw, pick, stop_words, words
-
-Pair = tuple[str, str]
-"""English, and the other language."""
+from dragoman_training.corpora.tables import Pair, draw, pick, stop_words, words
 
 MAX_WORDS = 80
 MAX_LENGTH_RATIO = 2.5
@@ -166,9 +163,7 @@ def fill(english: str, other: str) -> Pair | None:
     filled: dict[str, str] = {}
     for placeholder in found:
         is_count = re.fullmatch(_COUNT, placeholder)
-        names = [
-            name for name in words()["names"].split() if name not in english and name not in filled.values()
-        ]
+        names = [n for n in words()["names"].split() if n not in english and n not in filled.values()]
         number = str(11 + int(draw(english, placeholder) * 88))
         filled[placeholder] = number if is_count else pick(names, english, placeholder)
     filled_sides = [_PLACEHOLDER.sub(lambda match: filled[match[0]], side) for side in (english, other)]

@@ -56,8 +56,7 @@ def corpora(
     from rich.console import Console
 
     from dragoman_training.corpora.prepared import Prepared
-    from dragoman_training.corpora.sources import sources
-    from dragoman_training.corpora.words import words
+    from dragoman_training.corpora.tables import sources, words
     from dragoman_training.corpora.writing import write
 
     report = Console(stderr=True, highlight=False).print

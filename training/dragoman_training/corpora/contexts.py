@@ -11,9 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from dragoman_training.corpora.cleaning import Pair
 from dragoman_training.corpora.dictionary import SEPARABLE, Counts, Entry, article, ranked_entries
-from dragoman_training.corpora.words import draw, stop_words
+from dragoman_training.corpora.tables import Pair, draw, stop_words
 
 WEIGHTS = ((300, 4), (50, 8), (8, 10), (1, 6), (0, 1))
 """How often a word is put into sentences beside others, one that is met at least so often in the corpora."""
@@ -139,7 +138,5 @@ def _replaced(english: str, german: str, form: Form, choices: list[Form]) -> Pai
             return None
         before = before[: found.start()] + article(new.english, found[1]) + " "
     german_place = _places(form.german, german)[0]
-    return (
-        before + new.english + english[place.end() :],
-        german[: german_place.start()] + new.german + german[german_place.end() :],
-    )
+    new_german = german[: german_place.start()] + new.german + german[german_place.end() :]
+    return before + new.english + english[place.end() :], new_german

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from dragoman_training.corpora.cleaning import Pair
-from dragoman_training.corpora.words import draw, pick, words
+from dragoman_training.corpora.tables import Pair, draw, pick, words
 
 MAX_WORDS = 4
 TIMES = ((300, 6), (50, 4), (8, 2), (0, 1))
@@ -199,11 +198,7 @@ def _german_phrases(entry: Entry, times: int, counts: Counts, *, into_english: b
         frames, inserted = words()["frames"]["verb"], {}
     elif entry.kind == "adj" and other.islower():
         frames, inserted = words()["frames"]["adjective"], {}
-        if (
-            into_english
-            and re.search(r"[^e]$", other)
-            and not re.search(r"(?:e[lrn]|s|hoch|rosa|lila)$", other)
-        ):
+        if into_english and not re.search(r"(?:e[lrn]?|s|hoch|rosa|lila)$", other):
             for ending in ("e", "er", "es", "en")[: 1 + times // 2]:
                 yield english, other + ending
     else:

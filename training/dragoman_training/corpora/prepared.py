@@ -12,14 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dragoman_training.corpora import cleaning, dictionary, variants
-from dragoman_training.corpora.cleaning import Pair, key_of, num_words, plain
-from dragoman_training.corpora.sources import (
-    Source,
-    paths_of,
-    read_pairs,
-    sources,
-)
-from dragoman_training.corpora.words import draw
+from dragoman_training.corpora.cleaning import key_of, num_words, plain
+from dragoman_training.corpora.tables import Pair, Source, draw, paths_of, read_pairs, sources
 from dragoman_training.data.corpus import CorpusError
 from dragoman_training.data.files import read_lines
 
@@ -96,12 +90,8 @@ class Prepared:
         for path in paths_of("dictionaries", folder, language) if "wiktionary" not in without else ():
             self.entries += dictionary.read_entries(read_lines(path))
             self.credits["wiktionary"] = "Wiktionary, Matthias Buchmeier (CC BY-SA 3.0)"
-        texts = (
-            pair
-            for name in ("tatoeba", VALIDATED_SOURCE)
-            if name in self.kept
-            for pair in self.kept[name].pairs
-        )
+        names = "tatoeba", VALIDATED_SOURCE
+        texts = (pair for name in names for pair in self.kept.get(name, Kept()).pairs)
         self.counts = dictionary.count(self.entries, texts)
         known = {word for entry in self.entries for word in (entry.english, entry.other)}
         prose = (line for path in paths_of("prose", folder, language) for line in read_lines(path))

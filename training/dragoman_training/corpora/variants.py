@@ -9,8 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from dragoman_training.corpora.cleaning import Pair
-from dragoman_training.corpora.words import draw, words
+from dragoman_training.corpora.tables import Pair, draw, words
 
 SHARE_RENAMED = 0.8
 """Of the pairs with a name."""
@@ -29,24 +28,17 @@ def vary(
 ) -> Iterator[Pair]:
     """Other names and numbers, capitals, small letters and no full stops for some of the pairs."""
     for english, other in pairs:
-        pair = english, other
-        if (
-            draw(english + other, "rename") < SHARE_RENAMED
-            and (variant := rename(pair, language, names)) != pair
-        ):
+        pair, text = (english, other), english + other
+        if draw(text, "rename") < SHARE_RENAMED and (variant := rename(pair, language, names)) != pair:
             yield variant
         if re.search(r"\d", other) and (variant := renumber(pair)) != pair:
             yield variant
         length = english.count(" ") + 1
-        if length <= 8 and draw(english + other, "capitals") < SHARE_IN_CAPITALS:
+        if length <= 8 and draw(text, "capitals") < SHARE_IN_CAPITALS:
             yield english.upper(), other.replace("ß", "SS").upper()
-        if length <= 12 and draw(english + other, "lower case") < SHARE_IN_LOWER_CASE:
+        if length <= 12 and draw(text, "lower case") < SHARE_IN_LOWER_CASE:
             yield (english, other.lower()) if into_english else (english.lower(), other)
-        if (
-            length <= 6
-            and english[-1:] == other[-1:] == "."
-            and draw(english + other, "stop") < SHARE_WITHOUT_STOP
-        ):
+        if length <= 6 and english[-1:] == other[-1:] == "." and draw(text, "stop") < SHARE_WITHOUT_STOP:
             yield english[:-1], other[:-1]
 
 
@@ -89,9 +81,7 @@ def find_names(prose: Iterable[str], known: set[str]) -> list[str]:
             met.update(re.findall(r"(?<=[a-z,;] )[A-Z][a-z]{2,13}\b", line))
         else:
             met.update(re.findall(r"\b(?:Herrn?|Frau|Fräulein) ([A-ZÄÖÜ][a-zäöüß]{2,13})\b", line))
-    return sorted(
-        name for name, count in met.items() if count > 2 and name.lower() not in small and name not in known
-    )
+    return sorted(one for one, n in met.items() if n > 2 and one.lower() not in small and one not in known)
 
 
 def renumber(pair: Pair) -> Pair:
@@ -100,9 +90,7 @@ def renumber(pair: Pair) -> Pair:
     if sorted(numbers) != sorted(re.findall(r"\d+", pair[1])):
         return pair
     generator = random.Random(pair[0] + pair[1])
-    others = {
-        number: str(generator.randint(10 ** (len(number) - 1), 10 ** len(number) - 1)) for number in numbers
-    }
+    others = {n: str(generator.randint(10 ** (len(n) - 1), 10 ** len(n) - 1)) for n in numbers}
     english, other = (re.sub(r"\d+", lambda found: others[found[0]], side) for side in pair)
     return english, other
 
@@ -153,13 +141,9 @@ def _date(generator: random.Random) -> dict[str, str]:
     if generator.random() < 0.5:
         english += f", {year}" if english.startswith(month) else f" {year}"
         german += f" {year}"
-    names = {
-        "month": month,
-        "german_month": german_month,
-        "weekday": weekday,
-        "german_weekday": german_weekday,
-    }
-    return {"english": english, "german": german, "year": year, **names}
+    months = {"month": month, "german_month": german_month}
+    weekdays = {"weekday": weekday, "german_weekday": german_weekday}
+    return {"english": english, "german": german, "year": year, **months, **weekdays}
 
 
 def _time_of_day(generator: random.Random) -> dict[str, str]:

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from dragoman_training.corpora import contexts, dictionary, variants
-from dragoman_training.corpora.cleaning import Pair, num_words
+from dragoman_training.corpora.cleaning import num_words
 from dragoman_training.corpora.prepared import Kept, Prepared, references
-from dragoman_training.corpora.sources import sources
-from dragoman_training.corpora.words import draw
+from dragoman_training.corpora.tables import Pair, draw, sources
 from dragoman_training.data.files import read_lines
 
 SHARE_TAGGED = 0.5
@@ -57,12 +56,8 @@ def write(
             groups[group_of(kind, text, translation)].append(placed)
             words += num_words(english)
         samples += ["\t".join((kind, *line)) for _, *line in nsmallest(NUM_SAMPLES, of_kind)]
-        counted[kind] = {
-            "read": kept.num_read,
-            "written": len(of_kind),
-            "english_words": words,
-            "left_out": dict(left_out.most_common()),
-        }
+        numbers = {"read": kept.num_read, "written": len(of_kind), "english_words": words}
+        counted[kind] = {**numbers, "left_out": dict(left_out.most_common())}
         report(f"{source}-{target} {kind}: {len(of_kind):,} pairs, {words:,} English words")
     for group, lines in groups.items():
         lines.sort()
@@ -78,9 +73,7 @@ def write(
         "kinds": counted,
         "credit": prepared.credits,
     }
-    (folder / "report.json").write_text(
-        json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    (folder / "report.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
     (folder / "report.txt").write_text(as_text(result), encoding="utf-8")
     report(f"{folder}: {sum(map(len, groups.values())):,} pairs, {result['english_words']:,} English words")
 
@@ -108,9 +101,8 @@ def kinds(prepared: Prepared, optional: set[str], *, into_english: bool) -> dict
         pairs = prepared.kept["tatoeba"].pairs
         found["variants"] = variants.vary(pairs, language, prepared.names, into_english=into_english)
     if not into_english:
-        interface = [
-            prepared.kept[one.name].pairs for one in sources() if one.is_interface and one.name in found
-        ]
+        names = [one.name for one in sources() if one.is_interface and one.name in found]
+        interface = [prepared.kept[name].pairs for name in names]
         found["titles"] = titles(chain.from_iterable(interface))
     if language == "de":
         known = contexts.vocabulary(prepared.entries, prepared.counts, into_english=into_english)
@@ -119,9 +111,8 @@ def kinds(prepared: Prepared, optional: set[str], *, into_english: bool) -> dict
         )
         found["invented"] = variants.invent(prepared.names)
         found["phrases"] = phrases(into_english=into_english)
-    found["dictionary"] = dictionary.make_pairs(
-        prepared.entries, prepared.counts, language, into_english=into_english
-    )
+    of_words = prepared.entries, prepared.counts, language
+    found["dictionary"] = dictionary.make_pairs(*of_words, into_english=into_english)
     return found
 
 
@@ -173,10 +164,8 @@ def tagged(kind: str, text: str, translation: str, target: str) -> str:
 def write_held_out(prepared: Prepared, folder: Path, source: str, target: str, *, into_english: bool) -> int:
     """Writes the strings to measure with and the pairs to validate on; returns how many strings there are."""
     strings = references(prepared.strings, into_english=into_english)
-    _write_lines(
-        folder / "ui-heldout.tsv",
-        ("\t".join((text, *dict.fromkeys(strings[text]))) for text in sorted(strings)),
-    )
+    lines = ("\t".join((text, *dict.fromkeys(strings[text]))) for text in sorted(strings))
+    _write_lines(folder / "ui-heldout.tsv", lines)
     everyday: dict[str, Pair] = {}
     for name in (f"tatoeba-{prepared.language}-en", f"tatoeba-en-{prepared.language}"):
         paths = [prepared.folder / name / f"val.{side}" for side in (source, target)]
@@ -203,11 +192,7 @@ def as_text(result: dict[str, Any]) -> str:
         rows.append(f"{kind:24}{one['read']:>12,}{one['written']:>12,}{one['english_words']:>16,}")
         rows += [f"    {count:>10,} {reason}" for reason, count in one["left_out"].items()]
         reasons.update(one["left_out"])
-    rows += [
-        "",
-        "left out, all kinds:",
-        *(f"    {count:>10,} {reason}" for reason, count in reasons.most_common()),
-    ]
+    rows += ["", "left out, all kinds:", *(f"    {n:>10,} {reason}" for reason, n in reasons.most_common())]
     return "\n".join([f"{result['source']}-{result['target']}: {result['pairs']} pairs", "", *rows]) + "\n"
 
 

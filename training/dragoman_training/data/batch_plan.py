@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dragoman_training.data.token_ids import Numbers
 
+PairNumbers = NDArray[np.uint32]
 Shuffler = np.random.RandomState
 """NumPy's frozen generator: a seed gives the same order in every version, which resumed runs rest on."""
 
@@ -23,9 +24,7 @@ def shuffler_of(seed: int) -> Shuffler:
 class BatchPlan(Sequence[list[int]]):
     """The batches of an epoch in their order, each a list of pair numbers."""
 
-    def __init__(
-        self, numbers_N: NDArray[np.uint32], first_B: NDArray[np.int64], order_B: NDArray[np.uint32]
-    ) -> None:
+    def __init__(self, numbers_N: PairNumbers, first_B: NDArray[np.int64], order_B: PairNumbers) -> None:
         """`first_B` [B + 1] cuts the numbers into batches; `order_B` says which comes when."""
         self._numbers_N, self._first_B, self._order_B = numbers_N, first_B, order_B
 
@@ -49,12 +48,12 @@ class BatchPlan(Sequence[list[int]]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def draw_pairs(shares: Sequence[tuple[int, float]], shuffler: Shuffler) -> NDArray[np.uint32]:
+def draw_pairs(shares: Sequence[tuple[int, float]], shuffler: Shuffler) -> PairNumbers:
     """The numbers of the pairs of an epoch; `shares` are how many pairs stand together, and their weight.
 
     Each comes as often as the weight says; what is behind the comma is a share of them, drawn at random.
     """
-    drawn: list[NDArray[np.uint32]] = []
+    drawn: list[PairNumbers] = []
     first = 0
     for num_pairs, weight in shares:
         numbers = np.arange(first, first + num_pairs, dtype=np.uint32)
@@ -74,7 +73,7 @@ def plan_batches(
     budget_tokens: int,
     *,
     shuffler: Shuffler | None,
-    numbers_N: NDArray[np.uint32] | None = None,
+    numbers_N: PairNumbers | None = None,
 ) -> BatchPlan:
     """Cuts pairs into batches: of like lengths, within a budget of padded tokens on either side.
 
@@ -95,9 +94,7 @@ def plan_batches(
     return BatchPlan(numbers_N, first_B, order_B)
 
 
-def _by_length(
-    numbers_N: NDArray[np.uint32], source_length_P: Numbers, target_length_P: Numbers
-) -> NDArray[np.uint32]:
+def _by_length(numbers_N: PairNumbers, source_length_P: Numbers, target_length_P: Numbers) -> PairNumbers:
     """The numbers by their pairs' target lengths, then by source lengths; of equal ones the order stays."""
     if not len(numbers_N):
         return numbers_N

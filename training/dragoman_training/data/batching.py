@@ -3,9 +3,11 @@
 Shapes: S sentences, T source positions, U target positions.
 """
 
+import math
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,10 +16,17 @@ from torch import Tensor
 
 from dragoman_training.data.batch_plan import BatchPlan, draw_pairs, plan_batches, shuffler_of
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.data.subword_sampler import SubwordSampler
-from dragoman_training.data.token_ids import Learn, TokenIds, flatten, joined, link_blocks
-from dragoman_training.data.tokenized_corpus import TokenizedCorpus, count_seen
+from dragoman_training.data.token_ids import (
+    Learn,
+    TokenIds,
+    TokenizedCorpus,
+    count_seen,
+    flatten,
+    joined,
+    link_blocks,
+)
 from dragoman_training.data.tokenizing import tokenize
+from dragoman_training.data.vocabulary import SubwordSampler
 
 
 @dataclass(frozen=True)
@@ -44,14 +53,8 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """This batch on another device."""
-        return Batch(
-            source_ST=self.source_ST.to(device),
-            source_length_S=self.source_length_S.to(device),
-            target_input_SU=self.target_input_SU.to(device),
-            target_output_SU=self.target_output_SU.to(device),
-            target_pad=self.target_pad,
-            guide_SUT=None if self.guide_SUT is None else self.guide_SUT.to(device),
-        )
+        moved: dict[str, Any] = {k: v.to(device) for k, v in vars(self).items() if isinstance(v, Tensor)}
+        return replace(self, **moved)
 
 
 class Pairs:
@@ -84,8 +87,7 @@ class Pairs:
 
     def count_seen(self, corpus: Corpus) -> int:
         """How many of the corpus' pairs are among these."""
-        pairs = list(zip(corpus.sources, corpus.targets, strict=True))
-        return count_seen(pairs, self.corpus.mark_P)
+        return count_seen(list(zip(corpus.sources, corpus.targets, strict=True)), self.corpus.mark_P)
 
     @property
     def is_guided(self) -> bool:
@@ -120,20 +122,14 @@ class Pairs:
     ) -> TokenIds:
         """Another segmentation of each text."""
         drawn = (sampler.sample(text, generator) for text in texts)
-        return flatten(
-            (
-                fixed[number].tolist() if self._max_tokens and len(ids) > self._max_tokens else ids
-                for number, ids in enumerate(drawn)
-            ),
-            fixed.ids_N.dtype,
-        )
+        limit = self._max_tokens or math.inf
+        chosen = (fixed[number].tolist() if len(ids) > limit else ids for number, ids in enumerate(drawn))
+        return flatten(chosen, fixed.ids_N.dtype)
 
     def unknown_shares(self) -> tuple[float, float]:
         """The share of source and of target tokens that the vocabulary does not know."""
-        source, target = (
-            num_unknown / max(len(side.ids_N), 1)
-            for num_unknown, side in zip(self.corpus.num_unknown, self.corpus.sides, strict=True)
-        )
+        both = zip(self.corpus.num_unknown, self.corpus.sides, strict=True)
+        source, target = (num_unknown / max(len(side.ids_N), 1) for num_unknown, side in both)
         return source, target
 
     def __len__(self) -> int:
@@ -151,9 +147,8 @@ class Pairs:
         numbers_N = None
         if shuffler and any(share.weight != 1 for share in shares):
             numbers_N = draw_pairs([(share.num_pairs, share.weight) for share in shares], shuffler)
-        return plan_batches(
-            source_length_P, target_length_P, budget_tokens, shuffler=shuffler, numbers_N=numbers_N
-        )
+        lengths = source_length_P, target_length_P
+        return plan_batches(*lengths, budget_tokens, shuffler=shuffler, numbers_N=numbers_N)
 
     def num_target_tokens(self, numbers: Sequence[int]) -> int:
         """Target tokens of some pairs, eos included."""

@@ -27,12 +27,9 @@ class CorpusCache:
 
     def __init__(self, folder: Path, report: Callable[[str], None]) -> None:
         self.folder = folder
-        self._report = report
-
-    @property
-    def surveys(self) -> Path:
+        self.surveys = folder / "files"
         """Where is remembered what files hold."""
-        return self.folder / "files"
+        self._report = report
 
     def entry(self, kind: str, made_of: Mapping[str, Any], make: Callable[[Path], None]) -> Path:
         """The folder of what is made of that: `make` fills it, unless that was done before.

@@ -29,9 +29,7 @@ class Corpus:
     def part(self, numbers: Iterable[int]) -> "Corpus":
         """The pairs of these numbers, in their order."""
         chosen = list(numbers)
-        return Corpus(
-            [self.sources[number] for number in chosen], [self.targets[number] for number in chosen]
-        )
+        return Corpus([self.sources[n] for n in chosen], [self.targets[n] for n in chosen])
 
     def fingerprint(self) -> str:
         """How many pairs there are and a checksum of their text, by which a resumed run recognises them."""
@@ -59,10 +57,8 @@ def hold_out(corpus: Corpus, count: int) -> tuple[Corpus, Corpus]:
     held_out = corpus.part(sorted(first[index] for index in evenly_spaced(len(first), count)))
     sources, targets = set(held_out.sources), set(held_out.targets)
     pairs = enumerate(zip(corpus.sources, corpus.targets, strict=True))
-    return (
-        corpus.part(number for number, (one, other) in pairs if one not in sources and other not in targets),
-        held_out,
-    )
+    left = (number for number, (one, other) in pairs if one not in sources and other not in targets)
+    return corpus.part(left), held_out
 
 
 def evenly_spaced(length: int, count: int) -> list[int]:
@@ -77,9 +73,8 @@ Checksums = tuple[tuple[int, int], tuple[int, int]]
 
 def checksums(corpus: Corpus) -> Checksums:
     """The checksums of both sides."""
-    source, target = (
-        "".join(f"{line}\n" for line in side).encode() for side in (corpus.sources, corpus.targets)
-    )
+    sides = corpus.sources, corpus.targets
+    source, target = ("".join(f"{line}\n" for line in side).encode() for side in sides)
     return (zlib.crc32(source), len(source)), (zlib.crc32(target), len(target))
 
 

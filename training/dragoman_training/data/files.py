@@ -51,10 +51,7 @@ class TextBlock:
 
     def decoded(self) -> list[list[str]]:
         """The lines of each file without their ends. Raises CorpusError, with the line, for other bytes."""
-        return [
-            _decoded(lines, path, self.first_line)
-            for lines, path in zip(self.lines, self.part.paths, strict=True)
-        ]
+        return [_decoded(*own, self.first_line) for own in zip(self.lines, self.part.paths, strict=True)]
 
 
 def parts_of(data: DataConfig, split: str, folder: Path) -> list[Part]:
@@ -135,12 +132,8 @@ def read_blocks(part: Part) -> Iterator[TextBlock]:
                     raise unequal(part.paths, [number + count for count in counts])
                 if not blocks[0]:
                     return
-                yield TextBlock(
-                    part=part,
-                    first_line=number,
-                    num_lines=len(blocks[0]),
-                    lines=tuple(b"".join(lines) for lines in blocks),
-                )
+                lines = tuple(map(b"".join, blocks))
+                yield TextBlock(part=part, first_line=number, num_lines=len(blocks[0]), lines=lines)
                 number += len(blocks[0])
         except UNREADABLE as error:
             raise CorpusError(f"{path}: can't be read: {error}") from error

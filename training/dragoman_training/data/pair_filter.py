@@ -1,6 +1,6 @@
-"""Which training pairs are of no use by their text alone."""
+"""Which training pairs are of no use by their text alone, and how many were left out for which reason."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dragoman_bundle.languages import primary_language
 
@@ -15,6 +15,10 @@ COPIES = "with the same text on both sides"
 DUPLICATES = "there already"
 OTHER_SOURCE = "whose source side is in another language"
 OTHER_TARGET = "whose target side is in another language"
+TOO_LONG = "too long"
+ONE_SIDED = "with an empty side"
+REASONS = (TOO_LONG, ONE_SIDED, MANY_CHARACTERS, UNEQUAL, COPIES, DUPLICATES, OTHER_SOURCE, OTHER_TARGET)
+"""Why pairs are left out, in the order in which it is reported."""
 LANGUAGE_MARGIN = 8.0
 """By how much, as a logarithm of likelihood, another language must be more likely than the one asked for. A
 name or a loan is little; a sentence of another language is more. Of Tatoeba's German, English, French and
@@ -65,3 +69,8 @@ def _is_in_another(text: str, language: str) -> bool:
     # In capitals everything looks like one language or another.
     ranked = rank_languages(text[:MAX_LANGUAGE_CHARACTERS].lower())
     return ranked[0][1] - dict(ranked)[primary_language(language)] > LANGUAGE_MARGIN
+
+
+def show_left_out(left_out: Mapping[str, int]) -> str:
+    """How many pairs were left out by reason, for people; empty for none."""
+    return ", ".join(f"{left_out[reason]:,} {reason}" for reason in REASONS if left_out.get(reason))

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,7 @@ from numpy.typing import NDArray
 from dragoman_training.data.cache import CorpusCacheError
 from dragoman_training.data.corpus import Fingerprint
 from dragoman_training.data.pair_filter import DUPLICATES
-from dragoman_training.data.token_ids import TokenIds, begins
-from dragoman_training.data.tokenized_corpus import Share, TokenizedCorpus, first_of_equals
+from dragoman_training.data.token_ids import Share, TokenIds, TokenizedCorpus, begins, first_of_equals
 from dragoman_training.data.tokenizing import TokenBlock
 
 SIDES = ("source", "target")
@@ -114,10 +112,8 @@ def open_corpus(folder: Path, weights: list[float]) -> TokenizedCorpus:
         summary = json.loads((folder / "summary.json").read_text())
         num_pairs = int(summary["num_pairs"])
         types = [np.dtype(name) for name in summary["types"]]
-        shares = [
-            Share(num_pairs=count, weight=weight)
-            for count, weight in zip(summary["part_counts"], weights, strict=True)
-        ]
+        counts = zip(summary["part_counts"], weights, strict=True)
+        shares = [Share(num_pairs=count, weight=weight) for count, weight in counts]
         num_bytes = summary["num_bytes"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CorpusCacheError(f"{folder} is damaged ({error}): delete it, and it is made anew") from error
@@ -127,15 +123,11 @@ def open_corpus(folder: Path, weights: list[float]) -> TokenizedCorpus:
     )
     texts = None
     if num_bytes:
-        files = [
-            MappedTexts(
-                TokenIds(
-                    map_array(folder / f"{side}-text.bytes", BYTE, length),
-                    *_index(folder, f"{side}-text", num_pairs),
-                )
-            )
-            for side, length in zip(SIDES, num_bytes, strict=True)
-        ]
+        names = [f"{side}-text" for side in SIDES]
+        sizes = zip(names, num_bytes, strict=True)
+        arrays = [map_array(folder / f"{name}.bytes", BYTE, size) for name, size in sizes]
+        indices = [_index(folder, name, num_pairs) for name in names]
+        files = [MappedTexts(TokenIds(own, *index)) for own, index in zip(arrays, indices, strict=True)]
         texts = files[0], files[1]
     return TokenizedCorpus(
         sides=(source, target),
@@ -154,10 +146,7 @@ def write_links(
     folder: Path, blocks: Iterable[TokenIds], dtype: np.dtype[Any], advance: Callable[[int], None]
 ) -> None:
     """Writes the links of pairs; `advance` gets how many."""
-    with (
-        ArrayFile(folder / "links", dtype) as links,
-        ArrayFile(folder / "links.lengths", LENGTH) as lengths,
-    ):
+    with ArrayFile(folder / "links", dtype) as links, ArrayFile(folder / "links.lengths", LENGTH) as lengths:
         for block in blocks:
             links.append(block.ids_N)
             lengths.append(block.length_S)
@@ -175,10 +164,9 @@ def open_links(folder: Path, dtype: np.dtype[Any], num_pairs: int) -> TokenIds:
 def _index(folder: Path, name: str, num_pairs: int) -> tuple[NDArray[Any], NDArray[Any]]:
     lengths = folder / f"{name}.lengths"
     is_short = lengths.is_file() and lengths.stat().st_size == 2 * num_pairs
-    return (
-        map_array(folder / f"{name}.begins", BEGIN, num_pairs),
-        map_array(lengths, np.dtype(np.uint16) if is_short else LENGTH, num_pairs),
-    )
+    length_type = np.dtype(np.uint16) if is_short else LENGTH
+    begin_S = map_array(folder / f"{name}.begins", BEGIN, num_pairs)
+    return begin_S, map_array(lengths, length_type, num_pairs)
 
 
 class ArrayFile:
@@ -197,9 +185,7 @@ class ArrayFile:
     def __enter__(self) -> "ArrayFile":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         with self._stream:
             if error is None:
                 self._stream.flush()

@@ -14,16 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragoman_training.data import files
 from dragoman_training.data.corpus import Corpus, CorpusError, Fingerprint, checksums
-from dragoman_training.data.files import (
-    UNREADABLE,
-    Part,
-    TextBlock,
-    open_file,
-    pairs_of,
-    read_blocks,
-    unequal,
-)
 from dragoman_training.data.pair_filter import filtered
 from dragoman_training.recipe.data import FilterConfig
 
@@ -52,7 +44,7 @@ def stamp_of(path: Path) -> tuple[int, ...]:
     return found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
-def survey(parts: Sequence[Part], memory: Path | None = None) -> dict[Path, FileFacts]:
+def survey(parts: Sequence[files.Part], memory: Path | None = None) -> dict[Path, FileFacts]:
     """The facts of all files; what is not remembered in the folder `memory` is read, and remembered there.
 
     Without such a folder all are read.
@@ -66,7 +58,7 @@ def survey(parts: Sequence[Part], memory: Path | None = None) -> dict[Path, File
         if part.kind == "parallel":
             counts = [facts[path].num_lines for path in part.paths]
             if counts[0] != counts[1]:
-                raise unequal(part.paths, counts)
+                raise files.unequal(part.paths, counts)
     return facts
 
 
@@ -87,12 +79,12 @@ def _facts(path: Path, memory: Path | None) -> FileFacts:
         return known
     digest, num_lines, last = hashlib.sha256(), 0, b"\n"
     try:
-        with open_file(path) as stream:
+        with files.open_file(path) as stream:
             while chunk := stream.read(CHUNK_BYTES):
                 digest.update(chunk)
                 num_lines += chunk.count(b"\n")
                 last = chunk[-1:]
-    except UNREADABLE as error:
+    except files.UNREADABLE as error:
         raise CorpusError(f"{path}: can't be read: {error}") from error
     facts = FileFacts(stamp=stamp, num_lines=num_lines + (last != b"\n"), sha256=digest.hexdigest())
     check_unchanged({path: facts})
@@ -116,7 +108,7 @@ def _remembered(file: Path) -> FileFacts | None:
 
 
 def read_sample(
-    parts: Sequence[Part], facts: dict[Path, FileFacts], max_pairs: int, pair_filter: FilterConfig
+    parts: Sequence[files.Part], facts: dict[Path, FileFacts], max_pairs: int, pair_filter: FilterConfig
 ) -> Corpus:
     """The pairs of at most so many lines, without those that the filter leaves out.
 
@@ -126,15 +118,17 @@ def read_sample(
     sample = Corpus([], [])
     before = 0
     for part in parts:
-        for block in read_blocks(part):
-            found = pairs_of(block) if total <= max_pairs else _some_pairs(block, before, max_pairs, total)
+        for block in files.read_blocks(part):
+            found = (
+                files.pairs_of(block) if total <= max_pairs else _some_pairs(block, before, max_pairs, total)
+            )
             before += block.num_lines
             sample.sources.extend(found.sources)
             sample.targets.extend(found.targets)
     return filtered(sample, pair_filter)
 
 
-def _some_pairs(block: TextBlock, before: int, max_pairs: int, total: int) -> Corpus:
+def _some_pairs(block: files.TextBlock, before: int, max_pairs: int, total: int) -> Corpus:
     """Some pairs of a block that has `before` lines before it, picked as `evenly_spaced` does."""
     first = -(-before * max_pairs // total)
     behind = -(-(before + block.num_lines) * max_pairs // total)
@@ -142,24 +136,21 @@ def _some_pairs(block: TextBlock, before: int, max_pairs: int, total: int) -> Co
     if not indices:
         return Corpus([], [])
     sides = [lines.split(b"\n") for lines in block.lines]
-    picked = TextBlock(
-        part=block.part,
-        first_line=block.first_line + indices[0],
-        num_lines=len(indices),
-        lines=tuple(b"".join(side[index] + b"\n" for index in indices) for side in sides),
-    )
+    lines = tuple(b"".join(side[index] + b"\n" for index in indices) for side in sides)
+    number = block.first_line + indices[0]
+    picked = files.TextBlock(part=block.part, first_line=number, num_lines=len(indices), lines=lines)
     try:
-        return pairs_of(picked)
+        return files.pairs_of(picked)
     except CorpusError:
         # Its lines are not numbered like those of the file.
-        pairs_of(block)
+        files.pairs_of(block)
         raise
 
 
-def fingerprint_of(parts: Sequence[Part]) -> str:
+def fingerprint_of(parts: Sequence[files.Part]) -> str:
     """What `Corpus.fingerprint` says of all pairs, which are never in memory together."""
     found = Fingerprint()
     for part in parts:
-        for pairs in map(pairs_of, read_blocks(part)):
+        for pairs in map(files.pairs_of, files.read_blocks(part)):
             found.add(len(pairs), checksums(pairs))
     return str(found)

@@ -1,10 +1,11 @@
-"""Token ids of many sentences in one flat array, in memory or mapped from a file; and links between tokens.
+"""Token ids of many sentences in one flat array, in memory or mapped from a file; links; corpora of them.
 
-Shapes: N tokens of all sentences, S sentences; in links N numbers, two for each link.
+Shapes: N tokens of all sentences, S sentences, P pairs that are used; in links N numbers, two for each link.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import chain, islice
 from typing import Any
 
@@ -95,3 +96,84 @@ def link_blocks(sides: tuple[TokenIds, TokenIds], learn: Learn, max_pairs: int) 
 def link_type(sides: tuple[TokenIds, TokenIds]) -> np.dtype[Any]:
     """The smallest type that holds the positions."""
     return id_type(max(int(side.length_S.max(initial=0)) for side in sides))
+
+
+SEARCHED_TOGETHER = 1 << 20
+"""Checksums that are looked for at a time."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Share:
+    """Pairs of one part of a corpus, which stand together."""
+
+    num_pairs: int
+    weight: float
+    """How often each comes in an epoch, on average."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TokenizedPairs:
+    """Pairs that are used, as ids without begin and end."""
+
+    sides: tuple[TokenIds, TokenIds]
+    """Sources and targets."""
+    texts: tuple[Iterable[str], Iterable[str]] | None
+    """Their texts, where they are to be segmented anew."""
+    mark_P: NDArray[np.uint64]
+    """A checksum of each pair's text."""
+    num_read: int
+    """Pairs with two sides, those that were left out included."""
+    left_out: Mapping[str, int]
+    """How many pairs were left out, by reason."""
+    num_unknown: tuple[int, int]
+    """Tokens that the vocabulary does not know, of sources and of targets."""
+    num_copies: int
+    """Pairs that have the same text on both sides."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TokenizedCorpus(TokenizedPairs):
+    """All pairs that are used."""
+
+    links: TokenIds | None = None
+    """Which tokens come from which, as `link_blocks` has it, where that was asked for."""
+    fingerprint: str
+    """As `Corpus.fingerprint` says it of those that were read."""
+    shares: Sequence[Share]
+    """The parts, in order."""
+
+    def __len__(self) -> int:
+        return len(self.mark_P)
+
+
+def marks(pairs: Sequence[tuple[str, str]]) -> Iterator[int]:
+    """A checksum of each pair's text, of 64 bits."""
+    for source, target in pairs:
+        digest = blake2b(f"{source}\n{target}".encode(), digest_size=8).digest()
+        yield int.from_bytes(digest, "little")
+
+
+def first_of_equals(mark_P: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Whether no pair before has the same checksum, for each pair: [P]."""
+    order = np.argsort(mark_P, kind="stable")
+    is_first = np.ones(len(mark_P), bool)
+    sorted_P = mark_P[order]
+    is_first[order[1:][sorted_P[1:] == sorted_P[:-1]]] = False
+    return is_first
+
+
+def count_seen(pairs: Sequence[tuple[str, str]], mark_P: NDArray[np.uint64]) -> int:
+    """How many of the pairs are among those with these checksums."""
+    wanted = np.fromiter(marks(pairs), np.uint64, len(pairs))
+    known = np.unique(wanted)
+    is_seen = np.zeros(len(known) + 1, bool)
+    # Nearly none has even the first sixteen bits of one that is wanted.
+    has_bits = np.zeros(1 << 16, bool)
+    has_bits[known & 0xFFFF] = True
+    for first in range(0, len(mark_P), SEARCHED_TOGETHER):
+        block = mark_P[first : first + SEARCHED_TOGETHER]
+        block = block[has_bits[block & 0xFFFF]]
+        places = np.searchsorted(known, block)
+        found: NDArray[Any] = places[known[np.minimum(places, len(known) - 1)] == block]
+        is_seen[found] = True
+    return int(is_seen[np.searchsorted(known, wanted)].sum())

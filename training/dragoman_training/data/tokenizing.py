@@ -17,20 +17,13 @@ from multiprocessing import get_context, parent_process
 
 import numpy as np
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from numpy.typing import NDArray
 
+from dragoman_training.data import token_ids
 from dragoman_training.data.corpus import Checksums, Corpus, checksums
 from dragoman_training.data.files import TextBlock, pairs_of
-from dragoman_training.data.pair_filter import DUPLICATES, reasons_to_leave_out
-from dragoman_training.data.token_ids import TokenIds, flatten, id_type
-from dragoman_training.data.tokenized_corpus import (
-    ONE_SIDED,
-    TOO_LONG,
-    Share,
-    TokenizedCorpus,
-    first_of_equals,
-    marks,
-)
+from dragoman_training.data.pair_filter import DUPLICATES, ONE_SIDED, TOO_LONG, reasons_to_leave_out
+from dragoman_training.data.token_ids import TokenIds
+from dragoman_training.data.vocabulary import Tokenizers
 from dragoman_training.recipe.data import FilterConfig
 
 WAITING_BLOCKS = 2
@@ -50,44 +43,29 @@ class Tokenizing:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TokenBlock:
+class TokenBlock(token_ids.TokenizedPairs):
     """Some pairs of a corpus, without those that are left out by themselves; duplicates are still there."""
 
     part_number: int = 0
-    sides: tuple[TokenIds, TokenIds]
-    texts: tuple[list[str], list[str]] | None
-    """Those of the pairs that are used."""
-    mark_P: NDArray[np.uint64]
-    num_read: int
-    """Pairs with two sides."""
     checksums: Checksums
-    """Of those."""
-    left_out: Counter[str]
-    num_unknown: tuple[int, int]
-    num_copies: int
+    """Of the pairs with two sides."""
 
 
 def tokenize(
-    corpus: Corpus,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    *,
-    max_tokens: int | None,
-    pair_filter: FilterConfig | None = None,
-) -> TokenizedCorpus:
+    corpus: Corpus, tokenizers: Tokenizers, *, max_tokens: int | None, pair_filter: FilterConfig | None = None
+) -> token_ids.TokenizedCorpus:
     """Tokenizes a corpus in memory, without pairs that the filter or `tokenize_pairs` leaves out."""
     pair_filter = pair_filter or FilterConfig()
     block = tokenize_pairs(corpus, tokenizers, max_tokens=max_tokens, pair_filter=pair_filter)
     sides, mark_P, texts = block.sides, block.mark_P, block.texts
     assert texts is not None
     if pair_filter.leave_out_duplicates:
-        is_first = first_of_equals(mark_P)
-        block.left_out[DUPLICATES] = int((~is_first).sum())
-        source, target = (
-            TokenIds(side.ids_N, side.begin_S[is_first], side.length_S[is_first]) for side in sides
-        )
+        is_first = token_ids.first_of_equals(mark_P)
+        block = replace(block, left_out={**block.left_out, DUPLICATES: int((~is_first).sum())})
+        source, target = (TokenIds(own.ids_N, own.begin_S[is_first], own.length_S[is_first]) for own in sides)
         sides, mark_P = (source, target), mark_P[is_first]
         texts = list(compress(texts[0], is_first)), list(compress(texts[1], is_first))
-    return TokenizedCorpus(
+    return token_ids.TokenizedCorpus(
         sides=sides,
         texts=texts,
         mark_P=mark_P,
@@ -96,13 +74,13 @@ def tokenize(
         left_out=block.left_out,
         num_unknown=block.num_unknown,
         num_copies=block.num_copies,
-        shares=[Share(num_pairs=len(mark_P), weight=1.0)],
+        shares=[token_ids.Share(num_pairs=len(mark_P), weight=1.0)],
     )
 
 
 def tokenize_pairs(
     pairs: Corpus,
-    tokenizers: tuple[Tokenizer, Tokenizer],
+    tokenizers: Tokenizers,
     *,
     max_tokens: int | None,
     pair_filter: FilterConfig,
@@ -117,10 +95,8 @@ def tokenize_pairs(
     reasons = reasons_to_leave_out(pairs.sources, pairs.targets, pair_filter)
     indices = [index for index, reason in enumerate(reasons) if reason is None]
     texts = [[side[index] for index in indices] for side in (pairs.sources, pairs.targets)]
-    ids = [
-        tokenizer.encode_ids(side, num_threads=num_threads)
-        for tokenizer, side in zip(tokenizers, texts, strict=True)
-    ]
+    both = zip(tokenizers, texts, strict=True)
+    ids = [tokenizer.encode_ids(side, num_threads=num_threads) for tokenizer, side in both]
     limit = np.inf if max_tokens is None else max_tokens
     for index, source, target, text in zip(indices, *ids, texts[0], strict=True):
         if not target or (not source and text):
@@ -129,7 +105,7 @@ def tokenize_pairs(
             reasons[index] = TOO_LONG
     is_kept = [reasons[index] is None for index in indices]
     source_ids, target_ids = (
-        flatten(list(compress(side, is_kept)), id_type(tokenizer.vocabulary_size))
+        token_ids.flatten(list(compress(side, is_kept)), token_ids.id_type(tokenizer.vocabulary_size))
         for side, tokenizer in zip(ids, tokenizers, strict=True)
     )
     sources, targets = (list(compress(side, is_kept)) for side in texts)
@@ -137,7 +113,7 @@ def tokenize_pairs(
     return TokenBlock(
         sides=(source_ids, target_ids),
         texts=(sources, targets),
-        mark_P=np.fromiter(marks(used), np.uint64, len(used)),
+        mark_P=np.fromiter(token_ids.marks(used), np.uint64, len(used)),
         num_read=len(pairs),
         checksums=checksums(pairs),
         left_out=Counter(filter(None, reasons)) + Counter({ONE_SIDED: pairs.num_one_sided}),
@@ -169,16 +145,14 @@ def tokenize_blocks(
 @contextmanager
 def _processes(count: int, tokenizing: Tokenizing) -> Iterator[ProcessPoolExecutor]:
     # A process that is forked would have PyTorch's threads' locks without the threads.
-    pool = ProcessPoolExecutor(
-        count, mp_context=get_context("spawn"), initializer=_begin, initargs=(tokenizing,)
-    )
+    pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (tokenizing,))
     try:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-_worker: tuple[Tokenizing, tuple[Tokenizer, Tokenizer]] | None = None
+_worker: tuple[Tokenizing, Tokenizers] | None = None
 
 
 def _begin(tokenizing: Tokenizing) -> None:
@@ -196,7 +170,7 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _tokenizers(tokenizing: Tokenizing) -> tuple[Tokenizer, Tokenizer]:
+def _tokenizers(tokenizing: Tokenizing) -> Tokenizers:
     source, *other = map(Tokenizer, tokenizing.models)
     return source, other[0] if other else source
 
@@ -206,9 +180,7 @@ def _tokenize_in_worker(block: TextBlock) -> TokenBlock:
     return _tokenize(*_worker, block)
 
 
-def _tokenize(
-    tokenizing: Tokenizing, tokenizers: tuple[Tokenizer, Tokenizer], block: TextBlock
-) -> TokenBlock:
+def _tokenize(tokenizing: Tokenizing, tokenizers: Tokenizers, block: TextBlock) -> TokenBlock:
     tokens = tokenize_pairs(
         pairs_of(block),
         tokenizers,

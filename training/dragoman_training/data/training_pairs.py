@@ -21,10 +21,9 @@ from dragoman_training.data.corpus import CorpusError
 from dragoman_training.data.files import Part, parts_of, read_blocks
 from dragoman_training.data.store import open_corpus, open_links, write_corpus, write_links
 from dragoman_training.data.survey import FileFacts, check_unchanged, read_sample, survey
-from dragoman_training.data.token_ids import Learn, TokenIds, id_type, link_blocks, link_type
-from dragoman_training.data.tokenized_corpus import TokenizedCorpus
+from dragoman_training.data.token_ids import Learn, TokenIds, TokenizedCorpus, id_type, link_blocks, link_type
 from dragoman_training.data.tokenizing import Tokenizing, tokenize_blocks
-from dragoman_training.data.vocabulary import train_tokenizers
+from dragoman_training.data.vocabulary import Tokenizers, train_tokenizers
 from dragoman_training.recipe.data import VocabularyConfig
 from dragoman_training.recipe.settings import Recipe
 from dragoman_training.time_left import progress_lines
@@ -70,7 +69,7 @@ class FilePairs:
     """Takes lines for people."""
     load_linker: Callable[[], Learn]
 
-    def learn_vocabulary(self) -> tuple[Tokenizer, Tokenizer]:
+    def learn_vocabulary(self) -> Tokenizers:
         """Source and target tokenizer, learnt from a sample; one object where the vocabulary is shared.
 
         Raises VocabularyError where the corpus is too small for its size, CorpusError for files that can't be
@@ -90,15 +89,12 @@ class FilePairs:
             if target is not source:
                 (folder / "target.spm").write_bytes(target.model)
 
-        path = self.cache.entry(
-            "vocabulary", {**self._identity(), "options": dataclasses.asdict(config)}, make
-        )
+        made_of = {**self._identity(), "options": dataclasses.asdict(config)}
+        path = self.cache.entry("vocabulary", made_of, make)
         source = Tokenizer.load(path / "source.spm")
         return source, source if config.shared else Tokenizer.load(path / "target.spm")
 
-    def tokenized(
-        self, tokenizers: tuple[Tokenizer, Tokenizer], *, num_processes: int | None = None
-    ) -> TokenizedCorpus:
+    def tokenized(self, tokenizers: Tokenizers, *, num_processes: int | None = None) -> TokenizedCorpus:
         """The pairs as token ids on disk, without those that the recipe leaves out.
 
         Without `num_processes` as many tokenize as there are cores. Raises CorpusError for files that can't
@@ -150,12 +146,8 @@ class FilePairs:
 
         def make(folder: Path) -> None:
             self.report(show_linking(len(corpus), max_pairs))
-            write_links(
-                folder,
-                link_blocks(corpus.sides, learn, max_pairs),
-                dtype,
-                progress_lines(len(corpus), "Linked", "pairs", self.report),
-            )
+            advance = progress_lines(len(corpus), "Linked", "pairs", self.report)
+            write_links(folder, link_blocks(corpus.sides, learn, max_pairs), dtype, advance)
 
         path = self.cache.entry("links", {"pairs": pairs.name, "max_pairs": max_pairs}, make)
         return open_links(path, dtype, len(corpus))

@@ -5,17 +5,16 @@ Shapes: S sentences, U target tokens, eos included, T source tokens, eos include
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
-from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from dragoman_training.data.batching import pad_ids
+from dragoman_training.data.vocabulary import Tokenizers
 from dragoman_training.models import Luong, Seq2Seq
-from dragoman_training.models.layers.window import PredictedWindow
+from dragoman_training.models.luong import PredictedWindow
 
 Weights = NDArray[np.float32]
 
@@ -32,49 +31,43 @@ class ForcedAttention:
 
 def has_attention(model: Seq2Seq) -> bool:
     """Whether the model has attention over the source."""
-    source_ST, length_S = torch.tensor([[0, 0]]), torch.tensor([2])
     device = next(model.parameters()).device
-    (attention,) = _force_tokens(
-        model, source_ST.to(device), length_S.to(device), torch.tensor([[0]], device=device)
-    )
-    return bool(attention.weights_UT.any())
+    given = (torch.tensor(ids, device=device) for ids in ([[0, 0]], [2], [[0]]))
+    return bool(_force_tokens(model, *given)[0].any())
 
 
 def attention_along(
-    model: Seq2Seq,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    sources: Sequence[Sequence[int]],
-    targets: Sequence[Sequence[int]],
+    model: Seq2Seq, tokenizers: Tokenizers, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
 ) -> list[ForcedAttention]:
     """The attention when the model says `targets` for `sources`; both are ids with eos."""
     device = next(model.parameters()).device
     source_tokenizer, target_tokenizer = tokenizers
-    bos = target_tokenizer.bos_id
-    attentions = _force_tokens(
+    inputs = [[target_tokenizer.bos_id, *target[:-1]] for target in targets]
+    weights_SUT, centre_SU = _force_tokens(
         model,
         pad_ids(sources, source_tokenizer.pad_id).to(device),
         torch.tensor([len(source) for source in sources], device=device),
-        pad_ids([[bos, *target[:-1]] for target in targets], target_tokenizer.pad_id).to(device),
+        pad_ids(inputs, target_tokenizer.pad_id).to(device),
     )
     return [
         ForcedAttention(
-            weights_UT=attention.weights_UT[: len(target), : len(source)],
-            centre_U=None if attention.centre_U is None else attention.centre_U[: len(target)],
+            weights_UT=weights_SUT[number, : len(target), : len(source)],
+            centre_U=None if centre_SU is None else centre_SU[number, : len(target)],
         )
-        for attention, source, target in zip(attentions, sources, targets, strict=True)
+        for number, (source, target) in enumerate(zip(sources, targets, strict=True))
     ]
 
 
 @torch.inference_mode()
 def _force_tokens(
     model: Seq2Seq, source_ST: Tensor, length_S: Tensor, input_SU: Tensor
-) -> list[ForcedAttention]:
-    """Steps through the tokens that the decoder reads, from bos on. Padding has attention, too."""
+) -> tuple[Weights, Weights | None]:
+    """Steps through the tokens that the decoder reads, from bos on: attention, padding's too, and centres."""
     window = model.window if isinstance(model, Luong) else None
-    centres = _Centres()
+    centres: list[Tensor] = []
     handle = None
     if isinstance(window, PredictedWindow):
-        handle = window.register_forward_hook(centres)
+        handle = window.register_forward_hook(lambda _, given, output: centres.append(window.centre(*given)))
     try:
         memory, state = model.encode(source_ST, length_S)
         weights = []
@@ -84,22 +77,5 @@ def _force_tokens(
     finally:
         if handle is not None:
             handle.remove()
-    weights_SUT = torch.cat(weights, dim=1).numpy()
-    if handle is None:
-        return [ForcedAttention(weights_UT=weights_UT, centre_U=None) for weights_UT in weights_SUT]
-    centre_SU = torch.cat(centres.predicted, dim=1).numpy()
-    return [
-        ForcedAttention(weights_UT=weights_UT, centre_U=centre_U)
-        for weights_UT, centre_U in zip(weights_SUT, centre_SU, strict=True)
-    ]
-
-
-class _Centres:
-    """A forward hook that records the centres that a local-p window predicts."""
-
-    def __init__(self) -> None:
-        self.predicted: list[Tensor] = []
-
-    def __call__(self, window: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
-        assert isinstance(window, PredictedWindow)
-        self.predicted.append(window.centre(*inputs).float().cpu())
+    centre_SU = torch.cat(centres, dim=1).float().cpu().numpy() if centres else None
+    return torch.cat(weights, dim=1).numpy(), centre_SU

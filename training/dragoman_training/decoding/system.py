@@ -7,10 +7,9 @@ from pathlib import Path
 
 import torch
 
-from dragoman_training.checkpoint import Checkpoint, load_checkpoint
+from dragoman_training.checkpoint import Checkpoint, as_one, decoding_of, load_checkpoint, load_members
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.decoding.members import as_one, decoding_of, load_members
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.device import choose_device
 from dragoman_training.run.validation import perplexity
@@ -22,11 +21,8 @@ class CheckpointSystem:
     def __init__(self, translator: Translator, description: str, length_penalty: float) -> None:
         self._translator = translator
         self.description = description
-        self.details: Mapping[str, str | float | None] = {
-            "precision": "fp32",
-            "shortlist": False,
-            "length_penalty": length_penalty,
-        }
+        self.details: Mapping[str, str | float | None]
+        self.details = {"precision": "fp32", "shortlist": False, "length_penalty": length_penalty}
 
     def translate(self, lines: list[str]) -> list[str]:
         """One translation a line; an empty line has an empty one."""
@@ -56,11 +52,8 @@ def open_checkpoint_system(
         raise ValueError(
             f"{location} is a language model and translates nothing; leave --source out to measure perplexity"
         )
-    for wanted, language in (
-        (source_language, data.source_language),
-        (target_language, data.target_language),
-    ):
-        if wanted is not None and wanted.lower() != language.lower():
+    for wanted, own in ((source_language, data.source_language), (target_language, data.target_language)):
+        if wanted is not None and wanted.lower() != own.lower():
             raise ValueError(f"{location} translates {data.direction}")
     if precision not in ("auto", "fp32"):
         raise ValueError(f"a checkpoint is evaluated in fp32; {precision} needs an exported bundle")
@@ -70,9 +63,8 @@ def open_checkpoint_system(
     decoding = dataclasses.replace(decoding_of(members), beam_size=beam_size)
     if length_penalty is not None:
         decoding = dataclasses.replace(decoding, length_penalty=length_penalty)
-    translator = Translator(
-        as_one(members).to(chosen), first.source_tokenizer, first.target_tokenizer, decoding
-    )
+    model = as_one(members).to(chosen)
+    translator = Translator(model, first.source_tokenizer, first.target_tokenizer, decoding)
     description = f"{location} with PyTorch in fp32 on {chosen}"
     yield CheckpointSystem(translator, description, decoding.length_penalty)
 

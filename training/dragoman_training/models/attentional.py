@@ -17,8 +17,12 @@ from torch import Tensor, nn
 from dragoman_training.checks import require_at_least, require_positive, require_share
 from dragoman_training.models.layers.attention import Attention
 from dragoman_training.models.layers.embedding import OutputLayer, VocabularyShape, embeddings, fold_scale
-from dragoman_training.models.layers.recurrent import BidirectionalEncoder, BidirectionalLayer, LSTMCell
-from dragoman_training.models.layers.stacked import StackedRecurrent
+from dragoman_training.models.layers.recurrent import (
+    BidirectionalEncoder,
+    BidirectionalLayer,
+    LSTMCell,
+    StackedRecurrent,
+)
 from dragoman_training.models.seq2seq import Seq2Seq, Tensors, source_mask
 
 
@@ -80,35 +84,21 @@ class AttentionalLSTM(Seq2Seq):
         """
         super().__init__()
         width, units, memory_size = config.embedding_size, config.decoder_units, 2 * config.encoder_units
-        self._sizes = config
+        self._sizes, layers = config, config.decoder_layers
         self._counts_steps = counts_steps
         self._embedding_scale = config.embedding_scale
-        self.source_embedding, self.target_embedding = embeddings(
-            vocabulary, width, config.embedding_std / config.embedding_scale
-        )
-        self.encoder = BidirectionalEncoder(
-            "lstm",
-            input_size=width,
-            hidden_size=config.encoder_units,
-            num_layers=config.encoder_layers,
-            dropout=config.dropout,
-        )
+        std = config.embedding_std / config.embedding_scale
+        self.source_embedding, self.target_embedding = embeddings(vocabulary, width, std)
+        sizes = width, config.encoder_units, config.encoder_layers
+        self.encoder = BidirectionalEncoder("lstm", *sizes, dropout=config.dropout)
         self.bridge = nn.Linear(memory_size, 2 * config.decoder_layers * units)
         if config.input_feeding:
             self.token_input = nn.Linear(width, 4 * units)
             self.feed_input = nn.Linear(width, 4 * units, bias=False)
-            self.layer_inputs = nn.ModuleList(
-                nn.Linear(units, 4 * units) for _ in range(config.decoder_layers - 1)
-            )
+            self.layer_inputs = nn.ModuleList(nn.Linear(units, 4 * units) for _ in range(layers - 1))
             self.cells = nn.ModuleList(LSTMCell(units) for _ in range(config.decoder_layers))
         else:
-            self.decoder = StackedRecurrent(
-                "lstm",
-                input_size=width,
-                hidden_size=units,
-                num_layers=config.decoder_layers,
-                dropout=config.dropout,
-            )
+            self.decoder = StackedRecurrent("lstm", width, units, layers, dropout=config.dropout)
         self.attention = attention()
         self.combine = nn.Linear(context_size + units, width, bias=False)
         self.dropout = nn.Dropout(config.dropout)

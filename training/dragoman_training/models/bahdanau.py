@@ -68,16 +68,10 @@ class Bahdanau(Seq2Seq):
         gates = (4 if config.cell == "lstm" else 3) * units
         self.config = config
         self.embedding_scale = math.sqrt(width)
-        self.source_embedding, self.target_embedding = embeddings(
-            vocabulary, width, config.embedding_std / self.embedding_scale
-        )
-        self.encoder = BidirectionalEncoder(
-            config.cell,
-            input_size=width,
-            hidden_size=config.encoder_units,
-            num_layers=config.encoder_layers,
-            dropout=config.dropout,
-        )
+        std = config.embedding_std / self.embedding_scale
+        self.source_embedding, self.target_embedding = embeddings(vocabulary, width, std)
+        sizes = config.cell, width, config.encoder_units, config.encoder_layers
+        self.encoder = BidirectionalEncoder(*sizes, dropout=config.dropout)
         self.bridge = nn.Linear(config.encoder_units, units)
         self.attention = AdditiveAttention(
             query_size=units, value_size=memory_size, units=config.attention_units
@@ -93,11 +87,8 @@ class Bahdanau(Seq2Seq):
     def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
         token_STE = self.source_embedding(source_ST) * self.embedding_scale
         values_STM, _, back_SH = self.encoder(token_STE, source_length_S)
-        memory = {
-            "keys": self.attention.keys(values_STM),
-            "values": values_STM,
-            "mask": source_mask(source_ST, source_length_S),
-        }
+        memory = {"keys": self.attention.keys(values_STM), "values": values_STM}
+        memory["mask"] = source_mask(source_ST, source_length_S)
         state = {"hidden": self.bridge(back_SH).tanh()}
         if self.config.cell == "lstm":
             state["cell"] = torch.zeros_like(state["hidden"])
@@ -121,17 +112,15 @@ class Bahdanau(Seq2Seq):
 
     def _read(self, token: Tensor) -> Tensor:
         """Target tokens as the decoder reads them: [...] int64 -> [..., E]."""
-        token_E: Tensor = self.dropout(self.target_embedding(token) * self.embedding_scale)
-        return token_E
+        return self.dropout(self.target_embedding(token) * self.embedding_scale)
 
     def _advance(
         self, projected_SKG: Tensor, memory: Tensors, state: Tensors
     ) -> tuple[Tensor, Tensor, Tensors]:
         """One step of all rows from their projected tokens: context, attention and the new state."""
         query_SKH = state["hidden"].unflatten(0, projected_SKG.shape[:2])
-        context_SKM, attention_SKT = self.attention(
-            query_SKH, memory["keys"], memory["values"], memory["mask"]
-        )
+        encoded = memory["keys"], memory["values"], memory["mask"]
+        context_SKM, attention_SKT = self.attention(query_SKH, *encoded)
         inputs_RG = (projected_SKG + self.context_input(context_SKM)).flatten(0, 1)
         if isinstance(self.cell, LSTMCell):
             hidden_RH, cell_RH = self.cell(inputs_RG, state["hidden"], state["cell"])

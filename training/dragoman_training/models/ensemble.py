@@ -35,14 +35,11 @@ class Ensemble(Seq2Seq):
         biases = [member.output.bias.detach() for member in members]
         # Tables of one size side by side, so that none is lost when a row of all is rounded by one step.
         sizes = [weight.square().mean().sqrt() for weight in weights]
-        table = nn.Embedding.from_pretrained(
-            torch.cat([weight / size for weight, size in zip(weights, sizes, strict=True)], dim=1)
-        )
+        side_by_side = torch.cat([own / size for own, size in zip(weights, sizes, strict=True)], dim=1)
+        table = nn.Embedding.from_pretrained(side_by_side)
         self.output = OutputLayer(table, vocabulary.never_produced)
         self.output.bias.detach().copy_(torch.stack(biases).mean(dim=0))
-        scale_D = torch.cat(
-            [size.expand(weight.shape[1]) for weight, size in zip(weights, sizes, strict=True)]
-        )
+        scale_D = torch.cat([size.expand(own.shape[1]) for own, size in zip(weights, sizes, strict=True)])
         self.register_buffer("feature_scale_D", scale_D / len(members), persistent=False)
 
     def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
@@ -60,21 +57,16 @@ class Ensemble(Seq2Seq):
         features, attentions = [], []
         new: Tensors = {}
         for number, member in self._numbered():
-            features_RD, attention_SKT, own_new = member.step(
-                token_SK, _own(number, memory), _own(number, state)
-            )
+            own_memory, own_state = _own(number, memory), _own(number, state)
+            features_RD, attention_SKT, own_new = member.step(token_SK, own_memory, own_state)
             features.append(features_RD)
             attentions.append(attention_SKT)
             new |= _named(number, own_new)
         return self._side_by_side(features), _mean_of_looks(torch.stack(attentions)), new
 
     def decode(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> Tensor:
-        return self._side_by_side(
-            [
-                member.decode(_own(number, memory), _own(number, state), target_SU)
-                for number, member in self._numbered()
-            ]
-        )
+        given = [(member, _own(number, memory), _own(number, state)) for number, member in self._numbered()]
+        return self._side_by_side([one.decode(own, past, target_SU) for one, own, past in given])
 
     def _side_by_side(self, features: Sequence[Tensor]) -> Tensor:
         return torch.cat(tuple(features), dim=-1) * self.feature_scale_D
@@ -98,8 +90,5 @@ def _named(number: int, tensors: Tensors) -> Tensors:
 def _own(number: int, tensors: Tensors) -> Tensors:
     """A member's own of the tensors of all, and the mask, which is everybody's."""
     prefix = f"member{number}."
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in tensors.items()
-        if name.startswith(prefix) or name == "mask"
-    }
+    own = {name: tensor for name, tensor in tensors.items() if name.startswith(prefix) or name == "mask"}
+    return {name.removeprefix(prefix): tensor for name, tensor in own.items()}

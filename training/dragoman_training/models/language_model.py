@@ -1,7 +1,7 @@
 """A language model that attends over its own past (Daniluk et al. 2017, section 2.1): the target side alone.
 
-Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positions, N past positions,
-E embedding width, H units, A attention units.
+Shapes: S sentences, K beam, R = S·K rows, T source positions (of a text's beginning), U target
+positions, N past positions (a row's own), E embedding width, H units, A attention units.
 """
 
 from dataclasses import dataclass
@@ -12,11 +12,64 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dragoman_training.checks import require_at_least, require_positive, require_share
-from dragoman_training.models.layers.continuing_attention import Beginning, ContinuingAttention, OwnPast
+from dragoman_training.models.layers.attention import MASKED, AdditiveAttention
 from dragoman_training.models.layers.embedding import OutputLayer, VocabularyShape
-from dragoman_training.models.layers.stacked import ForwardLayer, StackedRecurrent
-from dragoman_training.models.layers.window import sentence_length
-from dragoman_training.models.seq2seq import Seq2Seq, Tensors, source_mask
+from dragoman_training.models.layers.recurrent import ForwardLayer, StackedRecurrent
+from dragoman_training.models.seq2seq import Seq2Seq, Tensors, sentence_length, source_mask
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beginning:
+    """What a sentence's rows have in common."""
+
+    keys_STA: Tensor
+    values_STH: Tensor
+    seen_SKT: Tensor
+    """Bool: what each row looks at."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnPast:
+    """What each row has added. The last position is the one that looks, and does not see itself."""
+
+    keys_RNA: Tensor
+    values_RNH: Tensor
+    num_seen_R: Tensor
+    """How many of the positions just before the last one each row looks at; what is before them may be
+    anything."""
+
+
+class ContinuingAttention(AdditiveAttention):
+    """The additive score, over both at once: each row must see something of one of the two."""
+
+    def over_both(
+        self, query_SKH: Tensor, beginning: Beginning, own: OwnPast
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Context [S, K, H], and the weights [S, K, T] and [S, K, N], which together add up to 1."""
+        scores_SKX, seen_SKX = self.scores_of_both(query_SKH, beginning, own)
+        weights_SKX = scores_SKX.masked_fill(~seen_SKX, MASKED).float().softmax(dim=-1)
+        weights_SKT, weights_SKN = split(weights_SKX, beginning)
+        values_SKNH = own.values_RNH.unflatten(0, query_SKH.shape[:2])
+        context_SKH = weights_SKT.to(values_SKNH.dtype) @ beginning.values_STH
+        own_SK1H = weights_SKN.to(values_SKNH.dtype).unsqueeze(2) @ values_SKNH
+        return context_SKH + own_SK1H.squeeze(2), weights_SKT, weights_SKN
+
+    def scores_of_both(self, query_SKH: Tensor, beginning: Beginning, own: OwnPast) -> tuple[Tensor, Tensor]:
+        """The scores before the softmax, and which are seen: [S, K, T + N] twice, the beginning first."""
+        query_SKA = self.query(query_SKH)
+        scores_SKT = self.match(query_SKA, beginning.keys_STA.unsqueeze(1))
+        scores_SKN = self.match(query_SKA, own.keys_RNA.unflatten(0, query_SKH.shape[:2]))
+        last = own.keys_RNA.shape[1] - 1
+        distance_N = last - torch.arange(last + 1, device=query_SKH.device)
+        seen_RN = (distance_N > 0) & (distance_N <= own.num_seen_R.unsqueeze(1))
+        seen_SKX = torch.cat([beginning.seen_SKT, seen_RN.unflatten(0, query_SKH.shape[:2])], dim=-1)
+        return torch.cat([scores_SKT, scores_SKN], dim=-1), seen_SKX
+
+
+def split(both_SKX: Tensor, beginning: Beginning) -> tuple[Tensor, Tensor]:
+    """The beginning's part and the own one: [S, K, T] and [S, K, N]."""
+    positions = beginning.keys_STA.shape[1]
+    return both_SKX[..., :positions], both_SKX[..., positions:]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +125,7 @@ class LanguageModel(Seq2Seq):
         self.bos = vocabulary.bos
         self.embedding = nn.Embedding(vocabulary.target_size, width)
         nn.init.normal_(self.embedding.weight, std=config.embedding_std)
-        self.decoder = StackedRecurrent(
-            "lstm", input_size=width, hidden_size=units, num_layers=config.layers, dropout=config.dropout
-        )
+        self.decoder = StackedRecurrent("lstm", width, units, config.layers, dropout=config.dropout)
         # The same layers, over sources of several lengths.
         self.reader = nn.ModuleList(
             ForwardLayer(layer) for layer in self.decoder.layers if isinstance(layer, nn.LSTM)
@@ -105,12 +156,8 @@ class LanguageModel(Seq2Seq):
         past_STH = torch.cat([zeros_SH.unsqueeze(1), states], dim=1)[:, :-1]
         keys_STA = self.attention.keys(past_STH)
         state |= {"past": _without_positions(past_STH), "keys": _without_positions(keys_STA)}
-        memory = {
-            "mask": source_mask(source_ST, source_length_S),
-            "past": past_STH,
-            "keys": keys_STA,
-            "last": last_S1.squeeze(1),
-        }
+        memory = {"mask": source_mask(source_ST, source_length_S), "past": past_STH, "keys": keys_STA}
+        memory["last"] = last_S1.squeeze(1)
         return memory, state
 
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
@@ -145,20 +192,11 @@ class LanguageModel(Seq2Seq):
         past_SNH = torch.cat([memory["past"], top_SUH[:, :-1]], dim=1)
         mask_ST, age_U = memory["mask"], torch.arange(target_SU.shape[1], device=target_SU.device)
         own_UN = self._is_within_span(age_U.unsqueeze(1) - 1 - age_U[:-1])
-        seen_SUN = torch.cat(
-            [
-                self._seen_of_source(mask_ST, age_U.expand(target_SU.shape)),
-                own_UN.expand(len(target_SU), -1, -1),
-            ],
-            dim=-1,
-        )
-        context_SUH, _ = self.attention(
-            top_SUH,
-            self.attention.keys(past_SNH),
-            past_SNH,
-            torch.ones_like(past_SNH[:, :, 0]),
-            seen_SUN.to(past_SNH.dtype),
-        )
+        source_SUT = self._seen_of_source(mask_ST, age_U.expand(target_SU.shape))
+        seen_SUN = torch.cat([source_SUT, own_UN.expand(len(target_SU), -1, -1)], dim=-1)
+        keys_SNA, all_SN = self.attention.keys(past_SNH), torch.ones_like(past_SNH[:, :, 0])
+        window_SUN = seen_SUN.to(past_SNH.dtype)
+        context_SUH, _ = self.attention(top_SUH, keys_SNA, past_SNH, all_SN, window_SUN)
         return self._features(context_SUH, top_SUH)
 
     def _seen_of_source(self, mask_ST: Tensor, age_SQ: Tensor) -> Tensor:

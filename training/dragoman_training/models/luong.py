@@ -1,13 +1,21 @@
 """Global and local attention at the top of a stacked LSTM decoder (Luong et al. 2015).
 
+Local attention looks in a window (section 3.2), which says for each query and source position by what the
+weight is multiplied, and 0 outside: what `Attention` takes as `window_SQT`. Positions count from 1, source
+and target.
+
 Shapes: S sentences, Q queries a sentence, T source positions, H decoder units, M = 2 · encoder units.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
 
 from dragoman_training.checks import require_at_least
 from dragoman_training.models.attentional import AttentionalConfig, AttentionalLSTM
@@ -19,8 +27,75 @@ from dragoman_training.models.layers.attention import (
     ScaledDotAttention,
 )
 from dragoman_training.models.layers.embedding import VocabularyShape
-from dragoman_training.models.layers.window import MonotonicWindow, PredictedWindow, Window
-from dragoman_training.models.seq2seq import Tensors
+from dragoman_training.models.seq2seq import Tensors, sentence_length
+
+
+class Window(nn.Module, ABC):
+    """The 2·`reach` + 1 positions around a centre."""
+
+    def __init__(self, reach: int) -> None:
+        """`reach` is the paper's D: positions to either side of the centre."""
+        super().__init__()
+        self.reach = reach
+
+    @abstractmethod
+    def centre(self, query_SQH: Tensor, mask_ST: Tensor, position_SQ: Tensor) -> Tensor:
+        """Where each query looks, from 0 to the sentence's last position: [S, Q] float32.
+
+        `position_SQ` is how many target tokens were read before each query.
+        """
+
+    @abstractmethod
+    def forward(self, query_SQH: Tensor, mask_ST: Tensor, position_SQ: Tensor) -> Tensor:
+        """What weights are multiplied by: [S, Q, T], 0 outside the window. Padding is left to the mask."""
+
+    def _distance(self, centre_SQ: Tensor, mask_ST: Tensor) -> Tensor:
+        """How far each position is from the centre, with a sign: [S, Q, T]."""
+        position_ST = torch.ones_like(mask_ST, dtype=torch.float32).cumsum(dim=1)
+        return position_ST.unsqueeze(1) - centre_SQ.unsqueeze(2)
+
+
+class MonotonicWindow(Window):
+    """local-m: the centre is the target's own position, p_t = t.
+
+    Where a translation grows longer than its source by more than the window, the paper's would leave the
+    sentence and hold nothing. Here it stays at the sentence's end: p_t = min(t, S).
+    """
+
+    def centre(self, query_SQH: Tensor, mask_ST: Tensor, position_SQ: Tensor) -> Tensor:
+        return torch.minimum(position_SQ.float() + 1, sentence_length(mask_ST))
+
+    def forward(self, query_SQH: Tensor, mask_ST: Tensor, position_SQ: Tensor) -> Tensor:
+        distance_SQT = self._distance(self.centre(query_SQH, mask_ST, position_SQ), mask_ST)
+        return (distance_SQT.abs() <= self.reach).float()
+
+
+class PredictedWindow(Window):
+    """local-p: the centre is predicted, p_t = S·sigmoid(v·tanh(W·h)) (equation 9).
+
+    Within the window weights are multiplied by a Gaussian around the centre with a deviation of D/2 (equation
+    10), so that the prediction has a gradient; they then add up to less than 1.
+    """
+
+    def __init__(self, reach: int, units: int) -> None:
+        super().__init__(reach)
+        self.hidden = nn.Linear(units, units, bias=False)
+        self.direction = nn.Parameter(torch.empty(units))
+        nn.init.uniform_(self.direction, -(units**-0.5), units**-0.5)
+
+    def centre(self, query_SQH: Tensor, mask_ST: Tensor, position_SQ: Tensor) -> Tensor:
+        # For sums, and for products with a vector, onnxruntime has routines whose order may differ between
+        # one row and many. With a second column, which is not read, it is a product of matrices.
+        direction_H2 = functional.pad(self.direction.unsqueeze(1), (0, 1))
+        logit_SQ = (self.hidden(query_SQH).tanh() @ direction_H2)[:, :, 0]
+        return sentence_length(mask_ST) * logit_SQ.float().sigmoid()
+
+    def forward(self, query_SQH: Tensor, mask_ST: Tensor, position_SQ: Tensor) -> Tensor:
+        distance_SQT = self._distance(self.centre(query_SQH, mask_ST, position_SQ), mask_ST)
+        deviation = self.reach / 2
+        gaussian_SQT = (distance_SQT.square() * (-0.5 / deviation**2)).exp()
+        return gaussian_SQT * (distance_SQT.abs() <= self.reach)
+
 
 Score = Literal["dot", "general", "concat", "scaled_dot"]
 
@@ -65,13 +140,18 @@ class Luong(AttentionalLSTM):
     """Luong's decoder, with any of his scores, over all of the source or in a window."""
 
     def __init__(self, config: LuongConfig, vocabulary: VocabularyShape) -> None:
-        memory_size = 2 * config.encoder_units
+        sizes = {"query_size": config.decoder_units, "value_size": 2 * config.encoder_units}
+        scores: dict[Score, Callable[[], Attention]] = {
+            "dot": DotAttention,
+            "scaled_dot": ScaledDotAttention,
+            "general": partial(GeneralAttention, **sizes),
+            # The hidden layer is as wide as the queries.
+            "concat": partial(AdditiveAttention, **sizes, units=config.decoder_units),
+        }
+        counts_steps = config.attention == "local-m"
+        width = sizes["value_size"]
         super().__init__(
-            config,
-            vocabulary,
-            partial(build_attention, config.score, config.decoder_units, memory_size),
-            context_size=memory_size,
-            counts_steps=config.attention == "local-m",
+            config, vocabulary, scores[config.score], context_size=width, counts_steps=counts_steps
         )
         self.config = config
         self.window: Window | None = None
@@ -90,20 +170,4 @@ class Luong(AttentionalLSTM):
     def look(self, top_SQH: Tensor, memory: Tensors, position_SQ: Tensor | None) -> tuple[Tensor, Tensor]:
         mask_ST, values_STM = memory["mask"], memory["values"]
         window_SQT = None if self.window is None else self.window(top_SQH, mask_ST, position_SQ)
-        context_SQM, attention_SQT = self.attention(
-            top_SQH, memory.get("keys", values_STM), values_STM, mask_ST, window_SQT
-        )
-        return context_SQM, attention_SQT
-
-
-def build_attention(score: Score, query_size: int, value_size: int) -> Attention:
-    """The attention with that score; a `concat`'s hidden layer is as wide as the queries."""
-    match score:
-        case "dot":
-            return DotAttention()
-        case "scaled_dot":
-            return ScaledDotAttention()
-        case "general":
-            return GeneralAttention(query_size=query_size, value_size=value_size)
-        case "concat":
-            return AdditiveAttention(query_size=query_size, value_size=value_size, units=query_size)
+        return self.attention(top_SQH, memory.get("keys", values_STM), values_STM, mask_ST, window_SQT)

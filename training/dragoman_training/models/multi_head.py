@@ -12,8 +12,8 @@ from torch import Tensor
 
 from dragoman_training.checks import require_at_least
 from dragoman_training.models.attentional import AttentionalConfig, AttentionalLSTM
+from dragoman_training.models.layers.attention import MultiHeadAttention
 from dragoman_training.models.layers.embedding import VocabularyShape
-from dragoman_training.models.layers.multi_head_attention import MultiHeadAttention
 from dragoman_training.models.seq2seq import Tensors
 
 
@@ -43,13 +43,8 @@ class MultiHead(AttentionalLSTM):
     """Luong's decoder asking with several heads; keys and values are projected apart, once per sentence."""
 
     def __init__(self, config: MultiHeadConfig, vocabulary: VocabularyShape) -> None:
-        attention = partial(
-            MultiHeadAttention,
-            query_size=config.decoder_units,
-            value_size=2 * config.encoder_units,
-            units=config.attention_units,
-            heads=config.heads,
-        )
+        sizes = {"query_size": config.decoder_units, "value_size": 2 * config.encoder_units}
+        attention = partial(MultiHeadAttention, **sizes, units=config.attention_units, heads=config.heads)
         super().__init__(config, vocabulary, attention, context_size=config.attention_units)
         self.config = config
 
@@ -58,5 +53,4 @@ class MultiHead(AttentionalLSTM):
         return {"keys": keys, "values": values, "mask": mask_ST}
 
     def look(self, top_SQH: Tensor, memory: Tensors, position_SQ: Tensor | None) -> tuple[Tensor, Tensor]:
-        context_SQA, attention_SQT = self.attention(top_SQH, memory["keys"], memory["values"], memory["mask"])
-        return context_SQA, attention_SQT
+        return self.attention(top_SQH, memory["keys"], memory["values"], memory["mask"])

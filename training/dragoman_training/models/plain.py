@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from dragoman_training.checks import require_at_least, require_positive, require_share
 from dragoman_training.models.layers.embedding import OutputLayer, VocabularyShape, embeddings, fold_scale
-from dragoman_training.models.layers.stacked import (
+from dragoman_training.models.layers.recurrent import (
     ForwardEncoder,
     ForwardLayer,
     StackedCell,
@@ -65,23 +65,11 @@ class Plain(Seq2Seq):
         width = config.embedding_size
         self.config = config
         self._embedding_scale = config.embedding_scale
-        self.source_embedding, self.target_embedding = embeddings(
-            vocabulary, width, config.embedding_std / config.embedding_scale
-        )
-        self.encoder = ForwardEncoder(
-            config.cell,
-            input_size=width,
-            hidden_size=config.units,
-            num_layers=config.layers,
-            dropout=config.dropout,
-        )
-        self.decoder = StackedRecurrent(
-            config.cell,
-            input_size=width,
-            hidden_size=config.units,
-            num_layers=config.layers,
-            dropout=config.dropout,
-        )
+        std = config.embedding_std / config.embedding_scale
+        self.source_embedding, self.target_embedding = embeddings(vocabulary, width, std)
+        sizes = config.cell, width, config.units, config.layers
+        self.encoder = ForwardEncoder(*sizes, dropout=config.dropout)
+        self.decoder = StackedRecurrent(*sizes, dropout=config.dropout)
         self.readout = nn.Linear(config.units, width)
         self.dropout = nn.Dropout(config.dropout)
         self.output = OutputLayer(self.target_embedding, vocabulary.never_produced)
@@ -114,8 +102,7 @@ class Plain(Seq2Seq):
         return self._readout(self.decoder(token_SUE, state))
 
     def _readout(self, top_XH: Tensor) -> Tensor:
-        features_XE: Tensor = self.readout(self.dropout(top_XH))
-        return features_XE
+        return self.readout(self.dropout(top_XH))
 
 
 def reverse(source_ST: Tensor, source_length_S: Tensor) -> Tensor:

@@ -84,3 +84,8 @@ def source_mask(source_ST: Tensor, source_length_S: Tensor) -> Tensor:
     """1.0 at source positions, 0.0 at padding: [S, T] float."""
     position_T = source_ST.new_ones(source_ST.shape).cumsum(dim=1) - 1
     return (position_T < source_length_S.unsqueeze(1)).float()
+
+
+def sentence_length(mask_ST: Tensor) -> Tensor:
+    """Positions in each sentence: [S, 1] float32."""
+    return mask_ST.float().sum(dim=1, keepdim=True)

@@ -55,8 +55,7 @@ class SelfAnnotation(nn.Module):
         """Returns the vectors [S, N, M] and where each looks [S, N, T]."""
         keys_STA = self.hidden(states_STM).tanh()
         queries_SNA = self.queries.unsqueeze(0).expand(states_STM.shape[0], -1, -1)
-        vectors_SNM, weights_SNT = self.attention(queries_SNA, keys_STA, states_STM, mask_ST)
-        return vectors_SNM, weights_SNT
+        return self.attention(queries_SNA, keys_STA, states_STM, mask_ST)
 
 
 class Structured(AttentionalLSTM):
@@ -71,24 +70,18 @@ class Structured(AttentionalLSTM):
         attention = partial(GeneralAttention, query_size=config.decoder_units, value_size=memory_size)
         super().__init__(config, vocabulary, attention, context_size=memory_size)
         self.config = config
-        self.annotation = SelfAnnotation(
-            states_size=memory_size, units=config.annotation_units, annotations=config.annotations
-        )
+        units, annotations = config.annotation_units, config.annotations
+        self.annotation = SelfAnnotation(states_size=memory_size, units=units, annotations=annotations)
 
     def remember(self, states_STM: Tensor, mask_ST: Tensor) -> Tensors:
         vectors_SNM, weights_SNT = self.annotation(states_STM, mask_ST)
-        return {
-            "keys": self.attention.keys(vectors_SNM),
-            "values": vectors_SNM,
-            "annotation": weights_SNT.transpose(1, 2),
-            "mask": mask_ST,
-        }
+        memory = {"keys": self.attention.keys(vectors_SNM), "values": vectors_SNM}
+        return {**memory, "annotation": weights_SNT.transpose(1, 2), "mask": mask_ST}
 
     def look(self, top_SQH: Tensor, memory: Tensors, position_SQ: Tensor | None) -> tuple[Tensor, Tensor]:
         vectors_SNM = memory["values"]
         all_SN = torch.ones_like(vectors_SNM[:, :, 0])
-        context_SQM, attention_SQN = self.attention(top_SQH, memory["keys"], vectors_SNM, all_SN)
-        return context_SQM, attention_SQN
+        return self.attention(top_SQH, memory["keys"], vectors_SNM, all_SN)
 
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
         features_RE, attention_SKN, state = super().step(token_SK, memory, state)

@@ -108,7 +108,7 @@ class Transformer(Seq2Seq):
         self.alignment_head: AlignmentHead | None = None
         """Chosen for a model that is trained; no parameter, and not kept in its checkpoint."""
         width = config.width
-        sizes = (width, config.heads, config.feed_forward)
+        sizes = width, config.heads, config.feed_forward, config.activation, config.norm, config.dropout
         # Multiplied by the root of the width, embeddings begin as large as the positions added to them.
         self.source_embedding, self.target_embedding = embeddings(vocabulary, width, 1 / math.sqrt(width))
         self.embedding_scale = math.sqrt(width) if config.scale_embedding else 1.0
@@ -117,20 +117,9 @@ class Transformer(Seq2Seq):
         """None where they are the source's."""
         if not config.shared_positions:
             self.target_positions = Positions(config.max_positions, width, config.positions)
-        self.encoder_layers = nn.ModuleList(
-            EncoderLayer(*sizes, activation=config.activation, norm=config.norm, dropout=config.dropout)
-            for _ in range(config.encoder_layers)
-        )
-        self.decoder_layers = nn.ModuleList(
-            DecoderLayer(
-                *sizes,
-                activation=config.activation,
-                norm=config.norm,
-                dropout=config.dropout,
-                past=config.past,
-            )
-            for _ in range(config.decoder_layers)
-        )
+        self.encoder_layers = nn.ModuleList(EncoderLayer(*sizes) for _ in range(config.encoder_layers))
+        layers = (DecoderLayer(*sizes, config.past) for _ in range(config.decoder_layers))
+        self.decoder_layers = nn.ModuleList(layers)
         is_pre = config.norm == "pre"
         self.encoder_norm = nn.LayerNorm(width) if is_pre else nn.Identity()
         self.decoder_norm = nn.LayerNorm(width) if is_pre else nn.Identity()
@@ -169,13 +158,11 @@ class Transformer(Seq2Seq):
         for number, layer in enumerate(self.decoder_layers):
             assert isinstance(layer, DecoderLayer)
             names = [name for name, _ in self._past(number)]
-            x_SKD, weights_SHKT, new_past = layer.step(
-                x_SKD,
+            own, encoded = (
                 tuple(state[name] for name in names),
-                past_mask_RN,
                 (memory[f"keys{number}"], memory[f"values{number}"]),
-                memory["mask"],
             )
+            x_SKD, weights_SHKT, new_past = layer.step(x_SKD, own, past_mask_RN, encoded, memory["mask"])
             new |= zip(names, new_past, strict=True)
             attentions.append(weights_SHKT)
         chosen = self.alignment_head

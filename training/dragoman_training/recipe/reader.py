@@ -15,9 +15,7 @@ from dragoman_training.models import ModelConfig
 from dragoman_training.recipe.data import RecipeError
 from dragoman_training.recipe.settings import Recipe
 
-FAMILIES: dict[str, type[ModelConfig]] = {
-    family_config.family: family_config for family_config in typing.get_args(ModelConfig)
-}
+FAMILIES: dict[str, type[ModelConfig]] = {kind.family: kind for kind in typing.get_args(ModelConfig)}
 
 TRAINING_DATA = ("train_source", "train_target", "train_tsv")
 """How the keys of [data] begin that say what is trained on."""
@@ -98,7 +96,8 @@ def recipe_from_table(table: dict[str, Any]) -> Recipe:
     try:
         return decode(Recipe, table, single=True)
     except UnknownKeyError as error:
-        elsewhere = [f"{name}.{error.key}" for name, config in tables() if _has_key(config, error.key)]
+        keys = [f"{name}.{field.name}" for name, config in tables() for field in dataclasses.fields(config)]
+        elsewhere = [key for key in keys if key.rpartition(".")[2] == error.key]
         hint = f'; did you mean "{elsewhere[0]}"?' if elsewhere and not error.is_near else ""
         raise RecipeError(f"{error}{hint}") from error
     except RecipeError:
@@ -124,7 +123,3 @@ def _apply_override(table: dict[str, Any], override: str) -> None:
         if not isinstance(table, dict):
             raise RecipeError(f'override "{override}": {parent} is not a table')
     table[last] = value
-
-
-def _has_key(config: type[Any], key: str) -> bool:
-    return key in {field.name for field in dataclasses.fields(config)}

@@ -26,28 +26,21 @@ This page is written by `python -m dragoman_training.recipe.reference > docs/ref
 
 def reference() -> str:
     """Every key of every table with its type, default and meaning, as Markdown."""
-    parts = [HEAD, "## At the top\n", _table(Recipe, skip=_is_section)]
+    parts = [HEAD, "## At the top\n", _table(Recipe)]
     for name, config in tables():
         of_family = f' with `family = "{config.family}"`' if name == "model" else ""
-        parts += _section(f"`[{name}]`{of_family}", config)
+        meaning = inspect.cleandoc(config.__doc__ or "")
+        parts += [f"## `[{name}]`{of_family}\n", f"{meaning}\n", _table(config)]
     return "\n".join(parts)
 
 
-def _section(title: str, config: type[Any]) -> list[str]:
-    return [f"## {title}\n", f"{inspect.cleandoc(config.__doc__ or '')}\n", _table(config)]
-
-
-def _is_section(kind: Any) -> bool:
-    return kind == ModelConfig or dataclasses.is_dataclass(kind)
-
-
-def _table(config: type[Any], skip: typing.Callable[[Any], bool] = lambda kind: False) -> str:
+def _table(config: type[Any]) -> str:
     hints, meanings = typing.get_type_hints(config), field_docstrings(config)
     lines = ["| key | values | default | |", "| --- | --- | --- | --- |"]
     for field in dataclasses.fields(config):
         kind = hints[field.name]
-        if skip(kind):
-            continue
+        if kind == ModelConfig or dataclasses.is_dataclass(kind):
+            continue  # A table of its own.
         default = "" if field.default is dataclasses.MISSING else f"`{_toml(field.default)}`"
         values = _values(kind).replace("|", "\\|")
         lines.append(f"| `{field.name}` | {values} | {default} | {meanings[field.name]} |")

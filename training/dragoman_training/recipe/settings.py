@@ -7,13 +7,7 @@ from typing import Literal
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.errors import check_name
 
-from dragoman_training.checks import (
-    require_at_least,
-    require_at_most,
-    require_default,
-    require_positive,
-    require_share,
-)
+from dragoman_training import checks
 from dragoman_training.models import LanguageModelConfig, ModelConfig, PlainConfig, TransformerConfig
 from dragoman_training.recipe.data import (
     DataConfig,
@@ -82,13 +76,11 @@ class TrainingConfig:
     """CPU threads; 0 leaves PyTorch's choice."""
 
     def __post_init__(self) -> None:
-        require_at_least(
-            self, "training", batch_tokens=1, max_epochs=1, warmup_steps=0, patience=0, threads=0
-        )
-        require_at_least(self, "training", max_minutes=0, validate_sentences=0, seed=0)
-        require_at_least(self, "training", accumulate_batches=1, keep_validated=0)
-        require_at_most(self, "training", seed=2**63 - 1, threads=1024, validate_every_epochs=1e6)
-        require_share(self, "training", "label_smoothing", "ema_decay", "weight_decay")
+        checks.require_at_least(self, "training", batch_tokens=1, max_epochs=1, warmup_steps=0, patience=0)
+        checks.require_at_least(self, "training", threads=0, max_minutes=0, validate_sentences=0, seed=0)
+        checks.require_at_least(self, "training", accumulate_batches=1, keep_validated=0)
+        checks.require_at_most(self, "training", seed=2**63 - 1, threads=1024, validate_every_epochs=1e6)
+        checks.require_share(self, "training", "label_smoothing", "ema_decay", "weight_decay")
         if self.weight_decay and self.optimizer == "adam":
             raise ValueError(
                 f"training.weight_decay is {self.weight_decay}, but Adam has none: "
@@ -100,7 +92,7 @@ class TrainingConfig:
                 "warm-up on and so would be near 0 at once; warm up for some hundred steps, or set "
                 'training.decay = "linear"'
             )
-        require_positive(self, "training", "learning_rate", "clip_norm", "validate_every_epochs")
+        checks.require_positive(self, "training", "learning_rate", "clip_norm", "validate_every_epochs")
         if not all(0 <= beta < 1 for beta in self.adam_betas):
             raise ValueError(f"training.adam_betas are {self.adam_betas}, but must be at least 0 and below 1")
 
@@ -127,7 +119,7 @@ class ScheduledSamplingConfig:
     """The model's own token: its likeliest, or one drawn from its distribution."""
 
     def __post_init__(self) -> None:
-        require_at_least(self, "scheduled_sampling", teacher_forcing=0, pace=1, least=0)
+        checks.require_at_least(self, "scheduled_sampling", teacher_forcing=0, pace=1, least=0)
         for name in ("teacher_forcing", "least"):
             if getattr(self, name) > 1:
                 raise ValueError(f"scheduled_sampling.{name} is {getattr(self, name)}, but must be at most 1")
@@ -140,10 +132,10 @@ class ScheduledSamplingConfig:
             )
         if self.decay == "none":
             because = 'scheduled_sampling.decay is "none", so that the probability does not fall'
-            require_default(self, "scheduled_sampling", "pace", "least", because=because)
+            checks.require_default(self, "scheduled_sampling", "pace", "least", because=because)
             if self.teacher_forcing == 1:
                 because += " and the reference is read always"
-                require_default(self, "scheduled_sampling", "token", because=because)
+                checks.require_default(self, "scheduled_sampling", "token", because=because)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +154,7 @@ class GuidedAlignmentConfig:
     """Training pairs that the HMM learns from; of a larger corpus so many, evenly spread."""
 
     def __post_init__(self) -> None:
-        require_at_least(self, "guided_alignment", weight=0, max_pairs=1)
+        checks.require_at_least(self, "guided_alignment", weight=0, max_pairs=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +176,7 @@ class DecodingConfig(DecodingDefaults):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_at_least(self, "decoding", max_source_tokens=2, max_output_margin=1)
+        checks.require_at_least(self, "decoding", max_source_tokens=2, max_output_margin=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +226,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check_name("name", self.name)
+        no_source = "model.family is lm, which has no source side"
         if isinstance(self.model, LanguageModelConfig):
             if self.data.has_source:
                 raise RecipeError(
@@ -250,23 +243,14 @@ class Recipe:
                     "vocabulary.shared is false, but a language model has one side and one vocabulary; "
                     "leave it out"
                 )
-            require_default(
-                self.subword_sampling,
-                "subword_sampling",
-                "source",
-                because="model.family is lm, which has no source side",
-            )
+            checks.require_default(self.subword_sampling, "subword_sampling", "source", because=no_source)
         elif not self.data.has_source:
             raise RecipeError(
                 'data.source_language: is missing; only a language model (model.family = "lm") has none'
             )
         if not self.data.has_source:
-            require_default(
-                self.filter,
-                "filter",
-                *("max_length_ratio", "leave_out_copies"),
-                because="model.family is lm, which has no source side",
-            )
+            names = "max_length_ratio", "leave_out_copies"
+            checks.require_default(self.filter, "filter", *names, because=no_source)
         if self.guided_alignment.weight:
             self._check_guided()
         if self.vocabulary.model_type == "bpe" and self.subword_sampling.alpha > 1:
@@ -276,7 +260,7 @@ class Recipe:
             )
         if self.vocabulary.model_type == "bpe":
             because = "vocabulary.model_type is bpe, whose segmentations have no order of the best"
-            require_default(self.subword_sampling, "subword_sampling", "nbest_size", because=because)
+            checks.require_default(self.subword_sampling, "subword_sampling", "nbest_size", because=because)
         if isinstance(self.model, TransformerConfig):
             # A source has its end besides, a target its beginning.
             for key, longest in (

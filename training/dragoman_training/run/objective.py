@@ -3,11 +3,12 @@
 Attention may learn from an aligner (guided alignment: Chen et al. 2016; Garg et al. 2019), and the decoder to
 read its own tokens too (scheduled sampling: Bengio et al. 2015).
 
-Shapes: S sentences, U target positions, T source positions, D features.
+The output layer's logits are not kept. Shapes: S sentences, U target positions, T source positions, N target
+tokens, C tokens of a chunk, P tokens of a piece of it, D features, V vocabulary.
 """
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +18,88 @@ from dragoman_training.data.token_ids import Learn
 from dragoman_training.device import computing_in
 from dragoman_training.models import Seq2Seq, Tensors
 from dragoman_training.recipe.settings import ScheduledSamplingConfig
-from dragoman_training.run.loss import linear_cross_entropy
+
+CHUNK_LOGITS = 1 << 26
+"""Logits of one product of matrices, at most: 128 MiB in bf16."""
+CACHED_LOGITS = 1 << 18
+"""Logits that a CPU turns into gradients at a time: what it passes over several times stays in its cache."""
+
+
+class _LinearCrossEntropy(torch.autograd.Function):
+    """Logits, loss and gradients chunk by chunk in the forward pass."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        features_ND: Tensor,
+        weight_VD: Tensor,
+        bias_V: Tensor,
+        target_N: Tensor,
+        smoothing: float,
+        dtype: torch.dtype,
+    ) -> tuple[Tensor, Tensor]:
+        vocabulary = weight_VD.shape[0]
+        weight = weight_VD.to(dtype)
+        features = features_ND.to(dtype)
+        smoothed, plain = (features_ND.new_zeros((), dtype=torch.float32) for _ in range(2))
+        grad_features = torch.empty_like(features)
+        grad_weight = torch.zeros_like(weight_VD, dtype=torch.float32)
+        grad_bias = torch.zeros_like(bias_V, dtype=torch.float32)
+        chunk = max(1, CHUNK_LOGITS // vocabulary)
+        piece = max(1, CACHED_LOGITS // vocabulary) if features.device.type == "cpu" else chunk
+        for start in range(0, features.shape[0], chunk):
+            part = slice(start, start + chunk)
+            chunk_CV = features[part] @ weight.T
+            for piece_PV, target_P in zip(chunk_CV.split(piece), target_N[part].split(piece), strict=True):
+                target_P1 = target_P.unsqueeze(1)
+                logits_PV = piece_PV.float().add_(bias_V)
+                largest_P1 = logits_PV.amax(dim=1, keepdim=True)
+                # The logits from here on lack the largest, so that no exponential overflows.
+                to_target_P1 = logits_PV.sub_(largest_P1).gather(1, target_P1)
+                uniform_P1 = logits_PV.mean(dim=1, keepdim=True)
+                total_P1 = logits_PV.exp_().sum(dim=1, keepdim=True)
+                normalizer_P1 = total_P1.log()
+                target_loss = (normalizer_P1 - to_target_P1).sum()
+                plain += target_loss
+                smoothed += (1 - smoothing) * target_loss + smoothing * (normalizer_P1 - uniform_P1).sum()
+                if not any(ctx.needs_input_grad):
+                    continue
+                grad_PV = logits_PV.div_(total_P1).sub_(smoothing / vocabulary)
+                grad_PV.scatter_add_(1, target_P1, torch.full_like(total_P1, smoothing - 1))
+                grad_bias += grad_PV.sum(dim=0)
+                piece_PV.copy_(grad_PV)
+            if any(ctx.needs_input_grad):
+                grad_features[part] = chunk_CV @ weight
+                grad_weight += chunk_CV.T @ features[part]
+        ctx.save_for_backward(grad_features.to(features_ND.dtype), grad_weight, grad_bias)
+        ctx.mark_non_differentiable(plain)
+        return smoothed, plain
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        grad_features, grad_weight, grad_bias = ctx.saved_tensors
+        # A float32 scalar leaves the type as it is: rounded to bf16 it would be off by up to 0.4%.
+        return grad_features * grad, grad_weight * grad, grad_bias * grad, None, None, None
+
+
+def linear_cross_entropy(
+    features_ND: Tensor,
+    weight_VD: Tensor,
+    bias_V: Tensor,
+    target_N: Tensor,
+    *,
+    smoothing: float = 0.0,
+    dtype: torch.dtype = torch.float32,
+) -> tuple[Tensor, Tensor]:
+    """Sums over tokens of the smoothed loss, which has gradients, and of the plain one, which has none.
+
+    Label smoothing is that of Szegedy et al. (2016), section 7: the target keeps 1 - `smoothing`, the rest is
+    spread evenly over the vocabulary. `dtype` is the matrix products'; all else is float32. Natural logs.
+    """
+    result: tuple[Tensor, Tensor] = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        features_ND, weight_VD, bias_V, target_N, smoothing, dtype
+    )
+    return result
 
 
 class Objective(nn.Module):
@@ -52,46 +134,33 @@ class Objective(nn.Module):
         `teacher_forcing` is the probability that the decoder reads the reference's token; at 1 it runs
         `Seq2Seq.decode`, below step by step.
         """
-        guided = None
+        guided, target_SU = None, batch.target_input_SU
         with computing_in(self._dtype, batch.source_ST.device):
             memory, state = self.model.encode(batch.source_ST, batch.source_length_S)
             if self._guided_weight and batch.guide_SUT is not None:
-                features_SUD, attention_SUT = self.model.decode_with_attention(
-                    memory, state, batch.target_input_SU
-                )
-                guided = self._guided_loss(attention_SUT, batch.guide_SUT)
+                features_SUD, attention_SUT = self.model.decode_with_attention(memory, state, target_SU)
+                guide_SUT = batch.guide_SUT
+                if self.model.looks_for_token_read:
+                    # A token is read in the step after the one that says it.
+                    attention_SUT, guide_SUT = attention_SUT[:, 1:], guide_SUT[:, :-1]
+                guided = guided_loss(attention_SUT, guide_SUT)
             elif teacher_forcing >= 1:
-                features_SUD = self.model.decode(memory, state, batch.target_input_SU)
+                features_SUD = self.model.decode(memory, state, target_SU)
             else:
+                given = self.model, memory, state, target_SU
                 features_SUD = decode_scheduled(
-                    self.model,
-                    memory,
-                    state,
-                    batch.target_input_SU,
-                    teacher_forcing=teacher_forcing,
-                    token=self._own_token,
+                    *given, teacher_forcing=teacher_forcing, token=self._own_token
                 )
             penalty = self.model.penalty(memory)
         counted_SU = batch.counted
-        smoothed, plain = linear_cross_entropy(
-            features_SUD[counted_SU],
-            self.model.output.embedding.weight,
-            self.model.output.bias,
-            batch.target_output_SU[counted_SU],
-            smoothing=self._label_smoothing,
-            dtype=self._dtype,
-        )
+        table_VD, bias_V = self.model.output.embedding.weight, self.model.output.bias
+        tokens = features_SUD[counted_SU], table_VD, bias_V, batch.target_output_SU[counted_SU]
+        smoothed, plain = linear_cross_entropy(*tokens, smoothing=self._label_smoothing, dtype=self._dtype)
         if penalty is not None:
             smoothed = smoothed + penalty.float() * len(batch.source_ST)
         if guided is not None:
             smoothed = smoothed + self._guided_weight * guided
         return smoothed, plain
-
-    def _guided_loss(self, attention_SUT: Tensor, guide_SUT: Tensor) -> Tensor:
-        if self.model.looks_for_token_read:
-            # A token is read in the step after the one that says it.
-            attention_SUT, guide_SUT = attention_SUT[:, 1:], guide_SUT[:, :-1]
-        return guided_loss(attention_SUT, guide_SUT)
 
 
 LEAST_WEIGHT = 1e-6

@@ -2,6 +2,7 @@
 
 import copy
 import math
+from typing import Any
 
 import torch
 from torch import nn
@@ -20,21 +21,16 @@ def build_optimizer(config: TrainingConfig, model: Seq2Seq) -> torch.optim.Optim
     fused = next(model.parameters()).device.type == "cpu" and config.precision != "fp16"
     if config.optimizer == "adam":
         return torch.optim.Adam(model.parameters(), lr=0.0, betas=config.adam_betas, eps=1e-9, fused=fused)
-    tables = {
-        id(parameter)
-        for module in model.modules()
-        if isinstance(module, nn.Embedding | Positions)
-        for parameter in module.parameters(recurse=False)
-    }
+    looked_up = [module for module in model.modules() if isinstance(module, nn.Embedding | Positions)]
+    tables = {id(weight) for module in looked_up for weight in module.parameters(recurse=False)}
     decayed: list[nn.Parameter] = []
     undecayed: list[nn.Parameter] = []
     for weight in model.parameters():
         (decayed if weight.ndim >= 2 and id(weight) not in tables else undecayed).append(weight)
-    groups = [
-        {"params": decayed, "weight_decay": config.weight_decay},
-        {"params": undecayed, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=0.0, betas=config.adam_betas, eps=1e-9, fused=fused)
+    groups: list[dict[str, Any]] = [{"params": decayed}, {"params": undecayed, "weight_decay": 0.0}]
+    return torch.optim.AdamW(
+        groups, lr=0.0, betas=config.adam_betas, eps=1e-9, weight_decay=config.weight_decay, fused=fused
+    )
 
 
 def learning_rate(config: TrainingConfig, step: int, total_steps: int) -> float:

@@ -3,21 +3,13 @@
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
+from rich import progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from torch.utils.tensorboard import SummaryWriter
 
 from dragoman_training.data.batching import Pairs
-from dragoman_training.data.tokenized_corpus import show_left_out
+from dragoman_training.data.pair_filter import show_left_out
 from dragoman_training.models import Seq2Seq
 from dragoman_training.processes import Processes
 from dragoman_training.run.validation import Validation, show_perplexity
@@ -50,18 +42,17 @@ class Reporter:
     def __init__(self, folder: Path, *, first_step: int = 0) -> None:
         """Writes to `folder`; curves of an earlier run are kept up to `first_step`, that step's included."""
         self._console = Console()
-        self._board = SummaryWriter(
-            str(folder / "tensorboard"), purge_step=first_step + 1 if first_step else None
-        )
-        self._bar = Progress(
-            TextColumn("epoch {task.fields[epoch]} {task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("loss {task.fields[loss]:.3f}"),
-            TextColumn("{task.fields[speed]:,.0f} tokens/s"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+        purge_step = first_step + 1 if first_step else None
+        self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=purge_step)
+        self._bar = progress.Progress(
+            progress.TextColumn("epoch {task.fields[epoch]} {task.description}"),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("loss {task.fields[loss]:.3f}"),
+            progress.TextColumn("{task.fields[speed]:,.0f} tokens/s"),
+            progress.TimeElapsedColumn(),
+            progress.TextColumn("left"),
+            progress.TimeRemainingColumn(),
             console=self._console,
             disable=not self._console.is_interactive,
         )
@@ -73,9 +64,7 @@ class Reporter:
         self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._bar.stop()
         self._board.close()
 
@@ -100,26 +89,19 @@ class Reporter:
         tokens = sum(tokens for _, tokens, _ in self._window[1:])
         loss = sum(loss for _, _, loss in self._window) / len(self._window)
         speed = tokens / max(now - self._window[0][0], 1e-9)
-        self._bar.update(
-            self._task,
-            completed=report.step,
-            total=report.total_steps,
-            epoch=report.epoch + 1,
-            loss=loss,
-            speed=speed,
-        )
+        self._bar.update(self._task, completed=report.step, total=report.total_steps)
+        self._bar.update(self._task, epoch=report.epoch + 1, loss=loss, speed=speed)
         if report.step % BOARD_EVERY_STEPS == 0:
-            self._board.add_scalar("train/loss", report.loss, report.step)
-            self._board.add_scalar("train/gradient_norm", report.gradient_norm, report.step)
-            self._board.add_scalar("train/learning_rate", report.learning_rate, report.step)
-            self._board.add_scalar("train/teacher_forcing", report.teacher_forcing, report.step)
+            for name in ("loss", "gradient_norm", "learning_rate", "teacher_forcing"):
+                self._board.add_scalar(f"train/{name}", getattr(report, name), report.step)
             self._board.add_scalar("train/tokens_per_second", speed, report.step)
         if self._bar.disable and now - self._logged >= LOG_EVERY_SECONDS and len(self._window) > 10:
             self._logged = now
+            seconds_a_step = (now - self._window[0][0]) / (len(self._window) - 1)
+            minutes_left = (report.total_steps - report.step) * seconds_a_step / 60
             self._print(
                 f"epoch {report.epoch + 1}, step {report.step:,} of {report.total_steps:,}: "
-                f"loss {loss:.3f}, {speed:,.0f} tokens/s, "
-                f"{self._minutes_left(report):.0f} min left"
+                f"loss {loss:.3f}, {speed:,.0f} tokens/s, {minutes_left:.0f} min left"
             )
 
     def validating(self) -> None:
@@ -140,11 +122,6 @@ class Reporter:
         self._print(message)
         self._bar.update(self._task, description="")
         self._window = []
-
-    def _minutes_left(self, report: StepReport) -> float:
-        steps = max(1, len(self._window) - 1)
-        seconds_a_step = (self._window[-1][0] - self._window[0][0]) / steps
-        return (report.total_steps - report.step) * seconds_a_step / 60
 
     def _print(self, text: str) -> None:
         self._console.print(text, markup=False, emoji=False, highlight=False, soft_wrap=True)

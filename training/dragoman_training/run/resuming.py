@@ -13,7 +13,7 @@ from dragoman_training.checkpoint import Checkpoint, CheckpointError, load_check
 from dragoman_training.models import Seq2Seq
 from dragoman_training.recipe.settings import Recipe
 from dragoman_training.run.optimizer import MovingAverage
-from dragoman_training.run.progress import Progress
+from dragoman_training.run.validation import Progress
 
 IN_ONE_STRETCH = "the numbers will not be those of a run in one stretch"
 ENDED_ELSEWHERE = "where it ended first, it validated as a run in one stretch may not"
@@ -53,11 +53,8 @@ def _rate_jump(saved: Recipe, recipe: Recipe) -> list[str]:
     names = ["learning_rate", "warmup_steps", "decay"]
     if recipe.training.decay in ("linear", "cosine"):
         names.append("max_epochs")
-    changes = [
-        f"training.{name} was {before} and is {after}"
-        for name in names
-        if (before := getattr(saved.training, name)) != (after := getattr(recipe.training, name))
-    ]
+    rows = [(name, getattr(saved.training, name), getattr(recipe.training, name)) for name in names]
+    changes = [f"training.{name} was {old} and is {new}" for name, old, new in rows if old != new]
     if not changes:
         return []
     return [f"{', '.join(changes)} from here on: the learning rate jumps, and {IN_ONE_STRETCH}"]
@@ -93,11 +90,8 @@ def fixed_differences(one: Recipe, other: Recipe) -> Iterator[tuple[str, Any, An
 
     Each is the key and both values.
     """
-    tables = [
-        f"{table}.{field.name}"
-        for table in ("filter", "model", "vocabulary", "subword_sampling")
-        for field in dataclasses.fields(getattr(one, table))
-    ]
+    names = "filter", "model", "vocabulary", "subword_sampling"
+    tables = [f"{name}.{field.name}" for name in names for field in dataclasses.fields(getattr(one, name))]
     for key in (
         *tables,
         *("data.source_language", "data.target_language", "data.max_tokens", "data.train_weights"),

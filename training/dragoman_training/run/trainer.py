@@ -12,29 +12,33 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from dragoman_training.checkpoint import Checkpoint, CheckpointError, vocabulary_shape, write_checkpoint
+from dragoman_training.checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    provenances,
+    vocabulary_shape,
+    write_checkpoint,
+)
 from dragoman_training.data.batch_plan import BatchPlan
 from dragoman_training.data.batching import Pairs, warnings_about
 from dragoman_training.data.corpus import Corpus, CorpusError, spread
-from dragoman_training.data.subword_sampler import make_samplers
-from dragoman_training.data.tokenized_corpus import ONE_SIDED, TOO_LONG, TokenizedCorpus, show_left_out
+from dragoman_training.data.pair_filter import ONE_SIDED, TOO_LONG, show_left_out
+from dragoman_training.data.token_ids import TokenizedCorpus
+from dragoman_training.data.vocabulary import Tokenizers, make_samplers
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.device import choose_dtype, precision_of
 from dragoman_training.models import build_model
 from dragoman_training.processes import Processes
-from dragoman_training.provenance import provenances
 from dragoman_training.recipe.settings import Recipe
 from dragoman_training.run.objective import Objective, load_linker, teacher_forcing
 from dragoman_training.run.optimizer import MovingAverage, build_optimizer, learning_rate
-from dragoman_training.run.progress import Progress
 from dragoman_training.run.reporter import Reporter, StepReport
 from dragoman_training.run.resuming import changed_around, check_same_run, restore_state, state_tensors
 from dragoman_training.run.run_folder import StopRequest
-from dragoman_training.run.validation import Validation, validate
+from dragoman_training.run.validation import Progress, validate
 
 SAVE_EVERY_SECONDS = 600.0
 FIRST_LOSS_SCALE = 65536.0
@@ -57,7 +61,7 @@ class Trainer:
     def __init__(
         self,
         recipe: Recipe,
-        tokenizers: tuple[Tokenizer, Tokenizer],
+        tokenizers: Tokenizers,
         train: Corpus | TokenizedCorpus,
         valid: Corpus,
         *,
@@ -83,16 +87,16 @@ class Trainer:
         )
         self._tokenizers = tokenizers
         self._folder = folder
+        self.last_path = folder / "last.safetensors"
+        """Where the state to resume from is kept."""
+        self.best_path = folder / "best.safetensors"
+        """Where the best model so far is kept."""
         self._processes = processes
         self._device = processes.device
         self._reporter = reporter
         self._stop = stop
-        self._train = Pairs(
-            train,
-            *tokenizers,
-            max_tokens=recipe.data.max_tokens,
-            samplers=make_samplers(tokenizers, recipe.subword_sampling, recipe.vocabulary.model_type),
-        )
+        samplers = make_samplers(tokenizers, recipe.subword_sampling, recipe.vocabulary.model_type)
+        self._train = Pairs(train, *tokenizers, max_tokens=recipe.data.max_tokens, samplers=samplers)
         if not len(self._train):
             raise CorpusError(_nothing_left(self._train, recipe))
         self.progress.num_pairs = len(self._train)
@@ -152,16 +156,6 @@ class Trainer:
             for ours in (self._model, self._average.model):
                 for parameter, theirs in zip(ours.parameters(), start.model.parameters(), strict=True):
                     parameter.copy_(theirs)
-
-    @property
-    def last_path(self) -> Path:
-        """Where the state to resume from is kept."""
-        return self._folder / "last.safetensors"
-
-    @property
-    def best_path(self) -> Path:
-        """Where the best model so far is kept."""
-        return self._folder / "best.safetensors"
 
     def run(self) -> str:
         """Trains until the recipe says stop, and returns why it did.
@@ -326,13 +320,8 @@ class Trainer:
             translator = None
             if self.recipe.data.has_source:
                 translator = Translator(model, *self._tokenizers, self.recipe.decoding)
-            result: Validation = validate(
-                model,
-                self._valid_corpus,
-                self._valid,
-                translator,
-                target_language=self.recipe.data.target_language,
-            )
+            language = self.recipe.data.target_language
+            result = validate(model, self._valid_corpus, self._valid, translator, target_language=language)
             if math.isnan(result.perplexity):
                 raise self._diverged("the perplexity on validation is no number")
             self.progress.seconds = time.monotonic() - self._began
@@ -367,13 +356,9 @@ class Trainer:
             scaler = self._scaler.state_dict()
             self.progress.loss_scale = scaler["scale"]
             self.progress.loss_scale_age = scaler["_growth_tracker"]
-        write_checkpoint(
-            self.last_path,
-            self.recipe,
-            self._tokenizers,
-            state_tensors(self._model, self._average, self._optimizer),
-            dataclasses.asdict(self.progress),
-        )
+        state = state_tensors(self._model, self._average, self._optimizer)
+        progress = dataclasses.asdict(self.progress)
+        write_checkpoint(self.last_path, self.recipe, self._tokenizers, state, progress)
 
     def restore(
         self, tensors: dict[str, Tensor], progress: dict[str, Any], changes: Sequence[str] = ()
@@ -396,33 +381,23 @@ class Trainer:
                     f"{self.last_path} can't be resumed from: its {name} holds values that are no numbers; "
                     f"the best model is still {self.best_path}, or train anew with --out"
                 )
-        restore_state(
-            tensors,
-            self._model,
-            self._average,
-            self._optimizer,
-            num_steps=saved.step,
-            is_scaled=saved.loss_scale is not None,
-        )
+        parts, is_scaled = (self._model, self._average, self._optimizer), saved.loss_scale is not None
+        restore_state(tensors, *parts, num_steps=saved.step, is_scaled=is_scaled)
         now = self.progress
         changes = [*changes, *changed_around(saved, now)]
         if self._reporter:
             for change in changes:
                 self._reporter.warn(change)
         todays = ("processes", "num_pairs", "left_out", "corpus", "valid_corpus", "precision", "device")
-        self.progress = dataclasses.replace(
-            saved,
-            **{name: getattr(now, name) for name in todays},
-            changed=saved.changed or bool(changes),
-        )
+        of_now = {name: getattr(now, name) for name in todays}
+        self.progress = dataclasses.replace(saved, **of_now, changed=saved.changed or bool(changes))
         self._average.num_updates = self.progress.step
         self._scaler = self._loss_scaler()
 
     def _loss_scaler(self) -> torch.amp.GradScaler:
         """Scales the loss in fp16, from where progress left off; else it does nothing."""
-        scaler = torch.amp.GradScaler(
-            self._device.type, init_scale=FIRST_LOSS_SCALE, enabled=self._dtype == torch.float16
-        )
+        is_half = self._dtype == torch.float16
+        scaler = torch.amp.GradScaler(self._device.type, init_scale=FIRST_LOSS_SCALE, enabled=is_half)
         if self.progress.loss_scale and scaler.is_enabled():
             state = {"scale": self.progress.loss_scale, "_growth_tracker": self.progress.loss_scale_age}
             scaler.load_state_dict({**scaler.state_dict(), **state})

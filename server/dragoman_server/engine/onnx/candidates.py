@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from dragoman_bundle.shortlist import PADDING, Shortlist
 
-from dragoman_server.engine.decoder import IntArray
+from dragoman_server.engine.decoder import IntArray, padded_candidates, worth_trimming
 from dragoman_server.engine.onnx.tensors import Array, Memory, Moves
-from dragoman_server.engine.scheduling.padding import padded_candidates, worth_trimming
 
 CANDIDATE = "memory.candidate"
 
@@ -40,12 +39,9 @@ class CandidateChooser:
         """The tokens that each sentence may be translated with, whatever its neighbours."""
         candidates = self._shortlist.candidates(sources)
         num_candidates_S = np.array([len(own) for own in candidates], np.int64)
-        candidates_SC = np.full(
-            (len(sources), padded_candidates(int(num_candidates_S.max()))), PADDING, np.int64
-        )
-        candidates_SC[np.arange(candidates_SC.shape[1]) < num_candidates_S[:, None]] = np.concatenate(
-            candidates
-        )
+        width = padded_candidates(int(num_candidates_S.max()))
+        candidates_SC = np.full((len(sources), width), PADDING, np.int64)
+        candidates_SC[np.arange(width) < num_candidates_S[:, None]] = np.concatenate(candidates)
         return Offer(memory=self._gather(candidates_SC), num_candidates_S=num_candidates_S)
 
     def choose_token(self, token: int) -> Mapping[str, Array]:

@@ -4,8 +4,8 @@ Knows the graphs' contract and nothing of what they compute: tensors that begin 
 sentence, those that begin with "state." pass from step to step.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Container, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,9 @@ import onnxruntime
 from dragoman_bundle.bundle import BundleGraphs
 from dragoman_bundle.manifest import SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH, STEP_GRAPH
 
-from dragoman_server.engine.decoder import Batch, IntArray, StepInput
+from dragoman_server.engine.decoder import Decoder, IntArray, StepInput
 from dragoman_server.engine.onnx.candidates import CandidateChooser
-from dragoman_server.engine.onnx.session import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions, Sessions
 from dragoman_server.engine.onnx.tensors import Array
 
 
@@ -24,15 +24,10 @@ def has_shortlist(graphs: Container[str], beam_size: int) -> bool:
     return SHORTLIST_GRAPH in graphs and (beam_size > 1 or STEP_GRAPH not in graphs)
 
 
-class OnnxDecoder(ABC):
-    """A bundle's encoder and decoder step on a device. Implements `Decoder`."""
+class OnnxDecoder(Decoder[Any]):
+    """A bundle's encoder and decoder step on a device."""
 
-    def __init__(
-        self,
-        bundle: BundleGraphs,
-        options: DecoderOptions,
-        sessions: Mapping[str, onnxruntime.InferenceSession],
-    ) -> None:
+    def __init__(self, bundle: BundleGraphs, options: DecoderOptions, sessions: Sessions) -> None:
         """`options` name the device and the precision that were chosen; `sessions` are the open graphs."""
         self.path = bundle.path
         self.options = options
@@ -55,11 +50,8 @@ class OnnxDecoder(ABC):
             assert manifest.shortlist is not None
             self._chooser = CandidateChooser(bundle.shortlist, self._gather)
             # Not every precision has all of the tensors.
-            self._candidate_axes = {
-                spec.name: spec.shape.index("C")
-                for spec in manifest.shortlist.memory
-                if options.precision in spec.dtype
-            }
+            specs = [spec for spec in manifest.shortlist.memory if options.precision in spec.dtype]
+            self._candidate_axes = {spec.name: spec.shape.index("C") for spec in specs}
         self._pad = manifest.source_ids.pad
         self._memory = [spec.name for spec in self.contract.memory]
         self._state = [spec.name for spec in self.contract.state]
@@ -84,18 +76,6 @@ class OnnxDecoder(ABC):
     @abstractmethod
     def _gather(self, candidates_SC: IntArray) -> Mapping[str, Array]:
         """The memory of candidates, as encoded sentences carry it."""
-
-    @abstractmethod
-    def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> Any:
-        """Implements `Decoder.encode`."""
-
-    @abstractmethod
-    def open_batch(self, beam_size: int) -> Batch[Any]:
-        """Implements `Decoder.open_batch`."""
-
-    @abstractmethod
-    def release_memory(self) -> None:
-        """Implements `Decoder.release_memory`."""
 
     def try_out(self) -> None:
         """Decodes a token greedily and one in a beam, which loads whatever the device loads late."""

@@ -11,24 +11,21 @@ past that grows, such as a Transformer's, has a new length at each step.
 Shape suffixes: S sentences, K beam, T source positions, C candidates of a sentence.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import onnxruntime
 from dragoman_bundle.bundle import BundleGraphs
 from dragoman_bundle.manifest import ENCODER_GRAPH, REGROUP_GRAPH, SHORTLIST_GRAPH
 from onnxruntime import OrtValue
 
-from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
-from dragoman_server.engine.onnx.bound_run import run_bound, run_step
+from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput, padded_positions
 from dragoman_server.engine.onnx.candidates import CANDIDATE, BatchCandidates, Offer
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.regrouper import Part, Regrouper
-from dragoman_server.engine.onnx.session import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions, Sessions, run_bound
 from dragoman_server.engine.onnx.tensors import Array, Moves, pad_sources, steps_to_keep
-from dragoman_server.engine.scheduling.padding import padded_positions
-from dragoman_server.engine.search.ages import Ages
+from dragoman_server.engine.search.history import Ages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,48 +41,30 @@ class DeviceDecoder(OnnxDecoder):
     """Encodes sentences and opens batches, on the device."""
 
     def __init__(
-        self,
-        bundle: BundleGraphs,
-        options: DecoderOptions,
-        sessions: Mapping[str, onnxruntime.InferenceSession],
-        *,
-        pads: bool | None = None,
+        self, bundle: BundleGraphs, options: DecoderOptions, sessions: Sessions, *, pads: bool | None = None
     ) -> None:
         """With `pads`, tensors have few shapes, and rows that nobody needs; None: on a GPU alone, as a CPU
         computes every row that is padding and has no trouble with shapes.
         """
         super().__init__(bundle, options, sessions)
         self._pads = options.device != "cpu" if pads is None else pads
-        self.regrouper = Regrouper(
-            sessions[REGROUP_GRAPH],
-            self.contract,
-            precision=options.precision,
-            device=options.device,
-            pads=self._pads,
-        )
+        self.regrouper = Regrouper(sessions[REGROUP_GRAPH], self.contract, options, pads=self._pads)
         self.nobody = replace(self.encode([[self._pad]], 1).part, num_sentences=0, num_rows=0)
         """Joins where nobody does: the graph takes no empty tensors."""
 
     def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> DeviceEncoded:
         """Implements `Decoder.encode`."""
         num_sentences, longest = len(sources), max(map(len, sources))
+        padded = self.regrouper.pad(num_sentences)
+        positions = padded_positions(longest) if self._pads else longest
         source_ST, length_S = pad_sources(
-            sources,
-            self._pad,
-            num_sentences=self.regrouper.pad(num_sentences),
-            source_positions=padded_positions(longest) if self._pads else longest,
+            sources, self._pad, num_sentences=padded, source_positions=positions
         )
-        tensors = run_bound(
-            self.sessions[ENCODER_GRAPH],
-            {"source": source_ST, "source_length": length_S},
-            dict.fromkeys([*self._memory, *self._state], self.device),
-        )
-        part = Part(
-            memory={name: tensors[name] for name in self._memory},
-            state={name: tensors[name] for name in self._state},
-            num_sentences=num_sentences,
-            num_rows=num_sentences,
-        )
+        wanted = dict.fromkeys([*self._memory, *self._state], self.device)
+        given = {"source": source_ST, "source_length": length_S}
+        tensors = run_bound(self.sessions[ENCODER_GRAPH], given, wanted)
+        memory, state = ({name: tensors[name] for name in own} for own in (self._memory, self._state))
+        part = Part(memory=memory, state=state, num_sentences=num_sentences, num_rows=num_sentences)
         chooser = self.chooser(beam_size)
         return DeviceEncoded(part=part, offer=None if chooser is None else chooser.choose(sources))
 
@@ -133,11 +112,7 @@ class DeviceBatch:
         if running is None:
             running, newcomers = newcomers, self._decoder.nobody
         self._part = self._decoder.regrouper.regroup(
-            running,
-            newcomers,
-            origin_S,
-            source_positions=source_positions,
-            num_grown=self._num_grown,
+            running, newcomers, origin_S, source_positions=source_positions, num_grown=self._num_grown
         )
         if self._candidates is not None:
             self._gather(self._candidates)
@@ -153,24 +128,30 @@ class DeviceBatch:
             forced_SK, has_changed = self._candidates.find(forced_SK)
             if has_changed:
                 self._gather(self._candidates)
-        padded = StepInput(
-            token_SK=_pad_rows(rows.token_SK, num_padded, 0),
-            parent_SK=_pad_rows(rows.parent_SK, num_padded, 0),
-            score_SK=_pad_rows(rows.score_SK, num_padded, -np.inf),
-            forced_SK=_pad_rows(forced_SK, num_padded, 0),
-            wants_attention=rows.wants_attention,
-        )
         assert self._beam_size == K
-        memory = {**part.memory, **self._candidate_memory}
-        output, state = run_step(self._session, padded, memory, part.state, self._decoder.device)
+        results = ["top_score", "top_index", "forced_score", *(["attention"] if rows.wants_attention else [])]
+        given: dict[str, OrtValue | Array] = {
+            "token": _pad_rows(rows.token_SK, num_padded, 0),
+            "parent": _pad_rows(rows.parent_SK, num_padded, 0),
+            "score": _pad_rows(rows.score_SK, num_padded, -np.inf),
+            "forced": _pad_rows(forced_SK, num_padded, 0),
+            **part.memory,
+            **self._candidate_memory,
+            **part.state,
+        }
+        wanted = dict.fromkeys(results, "cpu")
+        wanted |= dict.fromkeys([f"next_{name}" for name in part.state], self._decoder.device)
+        outputs = run_bound(self._session, given, wanted)
+        arrays = {name: outputs[name].numpy()[:S] for name in results}
+        state = {name: outputs[f"next_{name}"] for name in part.state}
         self._part = replace(part, state=state, num_rows=S * K)
         self._ages.step()
         self._num_grown += 1
         return StepOutput(
-            top_score_SC=output.top_score_SC[:S],
-            top_index_SC=output.top_index_SC[:S],
-            forced_score_SK=output.forced_score_SK[:S],
-            attention_SKT=None if output.attention_SKT is None else output.attention_SKT[:S],
+            top_score_SC=arrays["top_score"],
+            top_index_SC=arrays["top_index"],
+            forced_score_SK=arrays["forced_score"],
+            attention_SKT=arrays.get("attention"),
         )
 
     def _join(self, parts: Sequence[Part], source_positions: int) -> Part:

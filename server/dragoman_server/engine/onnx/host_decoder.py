@@ -1,50 +1,158 @@
-"""A bundle's graphs whose batches regroup in buffers of the host, which on a CPU copies least.
+"""A bundle's graphs whose batches' sentences join and leave in buffers of the host.
 
-Shape suffixes: S sentences, T source positions, C candidates of a sentence.
+On a CPU that copies least: who joins and who moves, and nobody else. A GPU would be sent all of it anew at
+every step; `device_decoder` has what stays there.
+
+Shape suffixes: S sentences, K beam, T source positions, C candidates of a sentence.
 """
 
 import ctypes
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
+import numpy as np
 import onnxruntime
-from dragoman_bundle.bundle import BundleGraphs
-from dragoman_bundle.manifest import ENCODER_GRAPH, SHORTLIST_GRAPH
+from dragoman_bundle.manifest import ENCODER_GRAPH, SHORTLIST_GRAPH, TensorContract
 
-from dragoman_server.engine.decoder import IntArray
-from dragoman_server.engine.onnx.batch import Encoded, OnnxBatch
-from dragoman_server.engine.onnx.candidates import BatchCandidates
+from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
+from dragoman_server.engine.onnx import tensors
+from dragoman_server.engine.onnx.candidates import BatchCandidates, Offer
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
-from dragoman_server.engine.onnx.session import DecoderOptions, shrinking
-from dragoman_server.engine.onnx.tensors import Array, pad_sources
+from dragoman_server.engine.onnx.session import shrinking
+from dragoman_server.engine.onnx.tensors import Array
+from dragoman_server.engine.search.history import Ages
+
+WANTS_ATTENTION = "wants_attention"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoded:
+    """The encoder's results for a group of sentences, on the host."""
+
+    memory: Mapping[str, Array]
+    state: Mapping[str, Array]
+    num_sentences: int
+    offer: Offer | None
+    """Their candidates, where the decoder has a shortlist."""
+
+
+class OnnxBatch:
+    """A running batch of ONNX graphs. Implements `Batch`."""
+
+    def __init__(
+        self,
+        session: onnxruntime.InferenceSession,
+        contract: TensorContract,
+        precision: str,
+        candidates: BatchCandidates | None,
+        run_options: onnxruntime.RunOptions | None,
+    ) -> None:
+        self._session = session
+        self._run_options = run_options
+        self._candidates = candidates
+        axes = {spec.name: spec.shape.index("T") for spec in contract.memory if "T" in spec.shape}
+        self._buffers = {spec.name: tensors.Memory(axes.get(spec.name)) for spec in contract.memory}
+        self._growth_axis = {spec.name: spec.growth_axis for spec in contract.state}
+        self._padded_behind = {spec.name: precision in spec.padded_behind for spec in contract.state}
+        self._grows = any(axis is not None for axis in self._growth_axis.values())
+        self._memory: dict[str, Array] = {}
+        self._state: dict[str, Array] = {}
+        # Graphs that compute attention apart from all else are told whether to; to others it is a by-product.
+        self._is_told = any(value.name == WANTS_ATTENTION for value in session.get_overridable_initializers())
+        state = [f"next_{name}" for name in self._growth_axis]
+        self._results = ["top_score", "top_index", "forced_score", *state]
+        self._ages = Ages()
+        self._num_grown = 0
+
+    def regroup(self, origin_S: IntArray, joined: Sequence[Encoded], source_positions: int) -> None:
+        """Implements `Batch.regroup`."""
+        moves = tensors.Moves(origin_S, self._ages.num_sentences, [own.num_sentences for own in joined])
+        for name, buffer in self._buffers.items():
+            buffer.regroup(moves, [encoded.memory[name] for encoded in joined], source_positions)
+            self._memory[name] = buffer.array
+        if self._candidates is not None:
+            self._candidates.regroup(moves, [own.offer for own in joined if own.offer is not None])
+            self._memory |= self._candidates.arrays
+        self._ages.regroup(origin_S, sum(encoded.num_sentences for encoded in joined))
+        if joined:
+            self._join_states(joined)
+        elif self._grows:
+            self._trim_states()
+
+    def step(self, rows: StepInput) -> StepOutput:
+        """Implements `Batch.step`."""
+        forced_SK = rows.forced_SK
+        if self._candidates is not None and forced_SK.any():
+            forced_SK, has_changed = self._candidates.find(forced_SK)
+            if has_changed:
+                self._memory |= self._candidates.arrays
+        given: dict[str, Array] = {
+            "token": rows.token_SK,
+            "parent": rows.parent_SK,
+            "score": rows.score_SK,
+            "forced": forced_SK,
+            **self._memory,
+            **self._state,
+        }
+        if self._is_told:
+            given[WANTS_ATTENTION] = np.array(rows.wants_attention)
+        # Less is done by a plain run than by binding all of it anew, and on a CPU nothing else is copied.
+        asked = [*self._results, "attention"] if rows.wants_attention else self._results
+        score_SC, index_SC, forced_score_SK, *rest = self._session.run(asked, given, self._run_options)
+        self._state = dict(zip(self._growth_axis, rest, strict=False))
+        self._ages.step()
+        self._num_grown += 1
+        return StepOutput(
+            top_score_SC=score_SC,
+            top_index_SC=index_SC,
+            forced_score_SK=forced_score_SK,
+            attention_SKT=rest[-1] if rows.wants_attention else None,
+        )
+
+    def _join_states(self, joined: Sequence[Encoded]) -> None:
+        self._num_grown = self._ages.oldest()
+        for name, growth_axis in self._growth_axis.items():
+            arrays = [encoded.state[name] for encoded in joined]
+            if name in self._state:
+                behind, grown = self._padded_behind[name], self._num_grown
+                self._state[name] = tensors.join_rows(
+                    self._state[name], arrays, growth_axis, grown, padded_behind=behind
+                )
+            else:
+                self._state[name] = np.concatenate(arrays)
+
+    def _trim_states(self) -> None:
+        """Drops the steps that only those lived through who left, where they are a good part of all."""
+        excess = self._num_grown - tensors.steps_to_keep(self._num_grown, self._ages.oldest())
+        if not excess:
+            return
+        self._num_grown -= excess
+        for name, growth_axis in self._growth_axis.items():
+            if growth_axis is not None:
+                array = self._state[name]
+                length = array.shape[growth_axis] - excess
+                behind = self._padded_behind[name]
+                self._state[name] = tensors.align(array, growth_axis, length, padded_behind=behind)
 
 
 class HostDecoder(OnnxDecoder):
     """Encodes sentences and opens batches, on the host."""
 
-    def __init__(
-        self,
-        bundle: BundleGraphs,
-        options: DecoderOptions,
-        sessions: Mapping[str, onnxruntime.InferenceSession],
-    ) -> None:
-        super().__init__(bundle, options, sessions)
-        self._run_options: onnxruntime.RunOptions | None = None
+    _run_options: onnxruntime.RunOptions | None = None
 
     def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> Encoded:
         """Implements `Decoder.encode`."""
-        source_ST, length_S = pad_sources(
+        source_ST, length_S = tensors.pad_sources(
             sources, self._pad, num_sentences=len(sources), source_positions=max(map(len, sources))
         )
         given = {"source": source_ST, "source_length": length_S}
         arrays = self.sessions[ENCODER_GRAPH].run([*self._memory, *self._state], given, self._run_options)
         chooser = self.chooser(beam_size)
-        return Encoded(
-            memory=dict(zip(self._memory, arrays, strict=False)),
-            state=dict(zip(self._state, arrays[len(self._memory) :], strict=True)),
-            num_sentences=len(sources),
-            offer=None if chooser is None else chooser.choose(sources),
-        )
+        memory = dict(zip(self._memory, arrays, strict=False))
+        state = dict(zip(self._state, arrays[len(self._memory) :], strict=True))
+        offer = None if chooser is None else chooser.choose(sources)
+        return Encoded(memory=memory, state=state, num_sentences=len(sources), offer=offer)
 
     def open_batch(self, beam_size: int) -> OnnxBatch:
         """Implements `Decoder.open_batch`."""

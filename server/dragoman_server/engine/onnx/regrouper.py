@@ -13,10 +13,9 @@ import onnxruntime
 from dragoman_bundle.manifest import TensorContract
 from onnxruntime import OrtValue
 
-from dragoman_server.engine.decoder import IntArray
-from dragoman_server.engine.onnx.bound_run import run_bound
+from dragoman_server.engine.decoder import IntArray, padded_rows
+from dragoman_server.engine.onnx.session import DecoderOptions, run_bound
 from dragoman_server.engine.onnx.tensors import Array
-from dragoman_server.engine.scheduling.padding import padded_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,30 +37,23 @@ class Regrouper:
         self,
         session: onnxruntime.InferenceSession,
         contract: TensorContract,
+        options: DecoderOptions,
         *,
-        precision: str,
-        device: str,
         pads: bool,
     ) -> None:
         """With `pads`, new parts have as many sentences and rows as `padded_rows` gives."""
         self._session = session
         self._inputs = {value.name for value in session.get_inputs()}
         self._names = [spec.name for spec in (*contract.memory, *contract.state)]
+        device, precision = options.device, options.precision
         self._device = device
         self._pads = pads
-        self._position_axis = {
-            spec.name: spec.shape.index("T") for spec in contract.memory if "T" in spec.shape
-        }
-        self._growth_axis = {
-            spec.name: spec.growth_axis for spec in contract.state if spec.growth_axis is not None
-        }
+        self._position_axis = {own.name: own.shape.index("T") for own in contract.memory if "T" in own.shape}
+        pasts = [(spec, axis) for spec in contract.state if (axis := spec.growth_axis) is not None]
+        self._growth_axis = {spec.name: axis for spec, axis in pasts}
         # Of all pasts alike, as one index of steps takes them all.
         self._padded_behind = any(precision in spec.padded_behind for spec in contract.state)
-        self._past_kind = {
-            spec.name: (np.dtype(spec.dtype[precision]), spec.shape)
-            for spec in contract.state
-            if spec.growth_axis is not None
-        }
+        self._past_kind = {spec.name: (np.dtype(spec.dtype[precision]), spec.shape) for spec, _ in pasts}
         # Stands in where a past is empty: not every kernel takes a tensor without elements.
         self._stand_in = {
             name: OrtValue.ortvalue_from_numpy(np.zeros(self._past_shape(name, 1, 1), dtype), device)
@@ -73,13 +65,7 @@ class Regrouper:
         return padded_rows(count) if self._pads else count
 
     def regroup(
-        self,
-        running: Part,
-        joined: Part,
-        origin_S: IntArray,
-        *,
-        source_positions: int,
-        num_grown: int,
+        self, running: Part, joined: Part, origin_S: IntArray, *, source_positions: int, num_grown: int
     ) -> Part:
         """A part with, at place s, the sentence `origin_S[s]`, counted in `running` and on in `joined`.
 
@@ -88,9 +74,8 @@ class Regrouper:
         """
         # From here on places and rows count the padding of `running` too.
         num_places, num_rows = _length(running.memory), _length(running.state)
-        place = np.concatenate(
-            [np.arange(running.num_sentences), num_places + np.arange(joined.num_sentences)]
-        )
+        joined_place = num_places + np.arange(joined.num_sentences)
+        place = np.concatenate([np.arange(running.num_sentences), joined_place])
         row = np.concatenate([np.arange(running.num_rows), num_rows + np.arange(joined.num_rows)])
         place_S = _fill_up(place[origin_S], self.pad(len(origin_S)))
         row_R = _fill_up(row, self.pad(len(row)))
@@ -102,19 +87,12 @@ class Regrouper:
             **self._positions(running, joined, place_S >= num_places, source_positions),
             **self._past(running, row_R, num_rows, num_grown),
         }
-        tensors = run_bound(
-            self._session,
-            {name: value for name, value in inputs.items() if name in self._inputs},
-            dict.fromkeys(self._names, self._device),
-        )
+        given = {name: value for name, value in inputs.items() if name in self._inputs}
+        tensors = run_bound(self._session, given, dict.fromkeys(self._names, self._device))
         if num_grown == 0:
             tensors |= {name: self._empty_past(name, len(row_R)) for name in self._growth_axis}
-        return Part(
-            memory={name: tensors[name] for name in running.memory},
-            state={name: tensors[name] for name in running.state},
-            num_sentences=len(origin_S),
-            num_rows=len(row),
-        )
+        memory, state = ({name: tensors[name] for name in own} for own in (running.memory, running.state))
+        return Part(memory=memory, state=state, num_sentences=len(origin_S), num_rows=len(row))
 
     def _positions(
         self, running: Part, joined: Part, is_joined_S: Array, source_positions: int

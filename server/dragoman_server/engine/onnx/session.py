@@ -1,18 +1,24 @@
-"""Opens a graph on a device, and makes sure that it is there that it runs.
+"""Opens a graph on a device, makes sure that it runs there, and leaves its outputs where they are wanted.
 
 Knows onnxruntime; knows nothing of what the graphs compute.
 """
 
 import shutil
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import onnxruntime
 from dragoman_bundle.decoding import SLOW_FUSIONS
+from onnxruntime import OrtValue
 
 from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError
+from dragoman_server.engine.onnx.tensors import Array
 
+Sessions = Mapping[str, onnxruntime.InferenceSession]
+"""A bundle's open graphs by name."""
 CPU_PROVIDER = "CPUExecutionProvider"
 CUDA_PROVIDER = "CUDAExecutionProvider"
 PROVIDERS = {"cpu": CPU_PROVIDER, "cuda": CUDA_PROVIDER}
@@ -121,9 +127,8 @@ def _make_common_arena() -> None:
     global _has_common_arena
     with _common_arena_lock:
         if not _has_common_arena:
-            memory = onnxruntime.OrtMemoryInfo(
-                "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
-            )
+            kind, use = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, onnxruntime.OrtMemType.DEFAULT
+            memory = onnxruntime.OrtMemoryInfo("Cpu", kind, 0, use)
             arena = onnxruntime.OrtArenaCfg(0, _AS_REQUESTED, -1, -1)
             onnxruntime.create_and_register_allocator(memory, arena)
             _has_common_arena = True
@@ -196,3 +201,23 @@ def _with_options(provider: str, gpu_memory_limit_mib: int | None) -> tuple[str,
     if gpu_memory_limit_mib is not None:
         options["gpu_mem_limit"] = str(gpu_memory_limit_mib * 1024 * 1024)
     return provider, options
+
+
+def run_bound(
+    session: onnxruntime.InferenceSession, inputs: Mapping[str, OrtValue | Array], outputs: Mapping[str, str]
+) -> dict[str, OrtValue]:
+    """The outputs by name, each on the device that `outputs` names for it: "cpu" or "cuda".
+
+    Arrays are taken from the host, and other inputs from where they are. A run ends when the device has ended
+    it, so what it gave may go into another session's run at once.
+    """
+    # A new binding each time: the outputs of one are views into it that its next run would overwrite.
+    binding = session.io_binding()
+    for name, value in inputs.items():
+        if isinstance(value, np.ndarray):
+            value = OrtValue.ortvalue_from_numpy(np.ascontiguousarray(value))
+        binding.bind_ortvalue_input(name, value)
+    for name, device in outputs.items():
+        binding.bind_output(name, device)
+    session.run_with_iobinding(binding)
+    return dict(zip(outputs, binding.get_outputs(), strict=True))

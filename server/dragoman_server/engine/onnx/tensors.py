@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dragoman_server.engine.decoder import IntArray
-from dragoman_server.engine.scheduling.padding import worth_trimming
+from dragoman_server.engine.decoder import IntArray, worth_trimming
 
 Array = npt.NDArray[Any]
 
@@ -121,12 +120,7 @@ class Memory:
 
 
 def join_rows(
-    running: Array,
-    joined: Sequence[Array],
-    growth_axis: int | None,
-    max_age: int,
-    *,
-    padded_behind: bool = False,
+    running: Array, joined: Sequence[Array], growth_axis: int | None, max_age: int, *, padded_behind: bool
 ) -> Array:
     """The rows of a state tensor followed by those of newcomers, each part [rows, ...].
 
@@ -150,9 +144,8 @@ def align(array: Array, axis: int, length: int, *, padded_behind: bool) -> Array
 
     They are the last it has, with zeros before them, or with `padded_behind` the first, with zeros behind.
     """
-    target = np.empty(
-        [length if place == axis else size for place, size in enumerate(array.shape)], array.dtype
-    )
+    shape = [length if place == axis else size for place, size in enumerate(array.shape)]
+    target = np.empty(shape, array.dtype)
     _fill(target, array, axis, padded_behind=padded_behind)
     return target
 

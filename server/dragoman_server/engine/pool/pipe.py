@@ -200,6 +200,8 @@ class WorkerProcess:
         finally:
             os.close(their_input)
             os.close(their_output)
+        self.pid = self._process.pid
+        """The process's number."""
         self.send(begin)
 
     def measure_step(self, sentence: Sentence) -> tuple[float, list[Any]]:
@@ -228,11 +230,6 @@ class WorkerProcess:
             self.end()
             raise answer.reason
         return messages, answer
-
-    @property
-    def pid(self) -> int:
-        """The process's number."""
-        return self._process.pid
 
     def send(self, message: object) -> None:
         """Never waits, and does nothing once the process has ended."""

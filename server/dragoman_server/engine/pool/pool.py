@@ -12,12 +12,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 
-from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import EngineClosedError, EngineLostError, QueueFullError
+from dragoman_server.engine.limits import Admission
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
-from dragoman_server.engine.scheduling.throughput import Throughput
+from dragoman_server.engine.scheduling.pace import Throughput
 
 Member = Engine | EngineProcess
 """An engine in a thread, or one or more in a process of their own."""
@@ -258,9 +258,7 @@ class EnginePool:
             raise EngineLostError("no engine of the model runs at the moment; another is being started")
         for priority in Priority:
             urgent = priority is Priority.INTERACTIVE
-            loads = [
-                (self._urgent_load[engine] if urgent else 0, self._load[engine], engine) for engine in present
-            ]
+            loads = [(self._urgent_load[one] if urgent else 0, self._load[one], one) for one in present]
             heapq.heapify(loads)
             for number, sentence in enumerate(sentences):
                 if sentence.priority is not priority:

@@ -14,30 +14,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from dragoman_server.engine import events
 from dragoman_server.engine.decoder import Decoder
 from dragoman_server.engine.errors import EngineClosedError, EngineError, EngineLostError
-from dragoman_server.engine.events import (
-    EngineLost,
-    Event,
-    Listener,
-    Outcome,
-    QueueLeft,
-    SentenceEnded,
-    ignore,
-)
 from dragoman_server.engine.heartbeat import Heartbeat
 from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.pool.pipe import (
-    GRACE_SECONDS,
-    Answer,
-    Begin,
-    Cancel,
-    Ping,
-    Pong,
-    Start,
-    Submit,
-    WorkerProcess,
-)
+from dragoman_server.engine.pool import pipe
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
 START_TIMEOUTS = 10
@@ -94,7 +76,7 @@ class EngineProcess:
         opener: Callable[[], Decoder[Any]],
         *,
         limits: EngineLimits,
-        listener: Listener = ignore,
+        listener: events.Listener = events.ignore,
         warm_up: Sentence | None = None,
         timeout_seconds: float = 30.0,
         num_engines: int = 1,
@@ -105,7 +87,7 @@ class EngineProcess:
         a graph takes, is replaced. Its `num_engines` are threads over one decoder, and each has a batch;
         the first is the model's engine `first_number`.
         """
-        self._begin = Begin(opener, limits, warm_up)
+        self._begin = pipe.Begin(opener, limits, warm_up)
         self.num_engines = num_engines
         """Batches that its process decodes side by side; may be set until it is started."""
         self.first_number = first_number
@@ -121,8 +103,8 @@ class EngineProcess:
         self._held: dict[int, _Held] = {}
         self._next_number = 0
         # None between two processes.
-        self._running: WorkerProcess | None = None
-        self._starting: WorkerProcess | None = None
+        self._running: pipe.WorkerProcess | None = None
+        self._starting: pipe.WorkerProcess | None = None
         self._closed = False
         # Guards all of the above; nothing that is done under it waits.
         self._lock = threading.Lock()
@@ -134,7 +116,7 @@ class EngineProcess:
         """Processor seconds that a step of the sentence alone takes in the process, which `start` goes on
         with. Raises as `start`.
         """
-        process = self._starting = WorkerProcess(self._begin)
+        process = self._starting = pipe.WorkerProcess(self._begin)
         try:
             step_seconds, messages = process.measure_step(sentence)
         except BaseException:
@@ -164,7 +146,7 @@ class EngineProcess:
                 self._num_submitted[sentence.priority] += 1
             # Where there is none, or it has just ended, the next one gets them.
             if self._running is not None:
-                self._running.send(Submit(numbers, sentences))
+                self._running.send(pipe.Submit(numbers, sentences))
         for number, future in zip(numbers, futures, strict=True):
             future.add_done_callback(partial(self._note_if_cancelled, number))
         return futures
@@ -181,7 +163,7 @@ class EngineProcess:
             process.close()
         if self._thread.is_alive():
             # What can't even be killed holds up nobody.
-            self._thread.join(GRACE_SECONDS)
+            self._thread.join(pipe.GRACE_SECONDS)
         self._fail_all(EngineClosedError("the engine was closed before the sentence was translated"))
 
     def watch(self, on_change: Callable[[], None]) -> None:
@@ -216,8 +198,8 @@ class EngineProcess:
         running = self._running
         return None if running is None else running.pid
 
-    def _open(self, timeout_seconds: float | None = None) -> WorkerProcess:
-        process = self._starting or WorkerProcess(self._begin)
+    def _open(self, timeout_seconds: float | None = None) -> pipe.WorkerProcess:
+        process = self._starting or pipe.WorkerProcess(self._begin)
         with self._lock:
             self._starting = process
         if self._closed:
@@ -226,7 +208,7 @@ class EngineProcess:
         if timeout_seconds is not None:
             watchdog.start()
         try:
-            for message in process.start(Start(self.num_engines, self.first_number)):
+            for message in process.start(pipe.Start(self.num_engines, self.first_number)):
                 self._take(message)
         finally:
             watchdog.cancel()
@@ -240,7 +222,7 @@ class EngineProcess:
             reason = self._read(process)
             process = self._replace(reason)
 
-    def _read(self, process: WorkerProcess) -> str:
+    def _read(self, process: pipe.WorkerProcess) -> str:
         """Takes what the process tells until it ends; why it did."""
         silence = threading.Event()
 
@@ -248,14 +230,15 @@ class EngineProcess:
             silence.set()
             process.kill()
 
-        heartbeat = Heartbeat(
-            ask=lambda: process.send(Ping()), on_silence=on_silence, timeout_seconds=self._timeout_seconds
-        )
+        def ask() -> None:
+            process.send(pipe.Ping())
+
+        heartbeat = Heartbeat(ask=ask, on_silence=on_silence, timeout_seconds=self._timeout_seconds)
         heartbeat.start()
         try:
             while True:
                 for message in process.receive():
-                    if isinstance(message, Pong):
+                    if isinstance(message, pipe.Pong):
                         heartbeat.answer()
                     else:
                         self._take(message)
@@ -271,7 +254,7 @@ class EngineProcess:
         how = process.end()
         return f"no answer for {self._timeout_seconds:g} seconds" if silence.is_set() else how
 
-    def _replace(self, reason: str) -> WorkerProcess | None:
+    def _replace(self, reason: str) -> pipe.WorkerProcess | None:
         """Another process with what the last one had; None where the engine was closed meanwhile."""
         self._lose(reason)
         while not self._closed:
@@ -291,9 +274,8 @@ class EngineProcess:
                 if not self._closed:
                     self._running = process
                     if self._held:
-                        process.send(
-                            Submit(list(self._held), [held.sentence for held in self._held.values()])
-                        )
+                        sentences = [held.sentence for held in self._held.values()]
+                        process.send(pipe.Submit(list(self._held), sentences))
             if self._closed:
                 process.end()
                 break
@@ -317,11 +299,10 @@ class EngineProcess:
             num_held = len(self._held)
         extra = {"reason": reason, "retried": num_held, "failed": len(lost)}
         logger.error("an engine's process ended", extra=extra)
-        self._tell(EngineLost())
+        self._tell(events.EngineLost())
         self._on_change()
-        self._fail(
-            lost, EngineLostError(f"the engine ended {MAX_LOSSES + 1} times while it had the sentence")
-        )
+        error = EngineLostError(f"the engine ended {MAX_LOSSES + 1} times while it had the sentence")
+        self._fail(lost, error)
 
     def _leave_all_but_held(self) -> None:
         waiting = Counter(held.sentence.priority for held in self._held.values())
@@ -337,15 +318,15 @@ class EngineProcess:
             if self._held.pop(number, None) is None:
                 return
             if self._running is not None:
-                self._running.send(Cancel(number))
+                self._running.send(pipe.Cancel(number))
                 return
             # No process had it, to tell how it ended.
             self._leave_all_but_held()
-        self._tell(SentenceEnded(Outcome.CANCELLED))
+        self._tell(events.SentenceEnded(events.Outcome.CANCELLED))
         self._on_change()
 
     def _take(self, message: object) -> None:
-        if isinstance(message, Answer):
+        if isinstance(message, pipe.Answer):
             with self._lock:
                 held = self._held.pop(message.number, None)
             if held is None:
@@ -358,15 +339,12 @@ class EngineProcess:
                     held.future.set_exception(message.answer)
             except InvalidStateError:
                 return
-        elif isinstance(message, QueueLeft):
-            left = {
-                priority: self._num_left_before[priority] + message.num_left[priority]
-                for priority in Priority
-            }
+        elif isinstance(message, events.QueueLeft):
+            left = {key: self._num_left_before[key] + message.num_left[key] for key in Priority}
             self.num_left = left
-            self._tell(QueueLeft(left))
+            self._tell(events.QueueLeft(left))
             self._on_change()
-        elif isinstance(message, Event):
+        elif isinstance(message, events.Event):
             self._tell(message)
         elif isinstance(message, logging.LogRecord):
             logging.getLogger(message.name).handle(message)
@@ -380,11 +358,11 @@ class EngineProcess:
         self._on_change()
 
     def _fail(self, lost: Sequence[_Held], error: EngineError) -> None:
-        outcome = Outcome.LOST if isinstance(error, EngineLostError) else Outcome.CLOSED
+        outcome = events.Outcome.LOST if isinstance(error, EngineLostError) else events.Outcome.CLOSED
         for held in lost:
             try:
                 held.future.set_exception(error)
             except InvalidStateError:
-                self._tell(SentenceEnded(Outcome.CANCELLED))
+                self._tell(events.SentenceEnded(events.Outcome.CANCELLED))
             else:
-                self._tell(SentenceEnded(outcome))
+                self._tell(events.SentenceEnded(outcome))

@@ -23,35 +23,15 @@ from typing import Any
 
 import numpy as np
 
-from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.decoder import Decoder
 from dragoman_server.engine.errors import EngineClosedError
-from dragoman_server.engine.events import (
-    BatchStepped,
-    Event,
-    Outcome,
-    QueueLeft,
-    SentenceEnded,
-    TurnEnded,
-)
-from dragoman_server.engine.loop import Engine
-from dragoman_server.engine.pool.pipe import (
-    Answer,
-    Begin,
-    Cancel,
-    Failed,
-    Measure,
-    Measured,
-    Ping,
-    Pong,
-    Ready,
-    Start,
-    Submit,
-)
+from dragoman_server.engine.events import BatchStepped, Event, Outcome, QueueLeft, SentenceEnded, TurnEnded
+from dragoman_server.engine.limits import Admission
+from dragoman_server.engine.loop import Engine, warm
+from dragoman_server.engine.pool import pipe
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 from dragoman_server.engine.search.beam import Beams
-from dragoman_server.engine.warming import warm
 
 _MEANT_FOR_OTHERS = ("SIGINT", "SIGTERM", "SIGHUP")
 NICENESS = 5
@@ -100,7 +80,7 @@ class _Outbox:
 class _Engines:
     """The engines of a process, threads over one decoder, each with a batch. Outside they count as one."""
 
-    def __init__(self, decoder: Decoder[Any], begin: Begin, start: Start, outbox: _Outbox) -> None:
+    def __init__(self, decoder: Decoder[Any], begin: pipe.Begin, start: pipe.Start, outbox: _Outbox) -> None:
         if begin.warm_up is not None:
             warm(decoder, begin.limits, begin.warm_up)
         self._outbox = outbox
@@ -108,14 +88,10 @@ class _Engines:
         self._unheard: set[int] = set()
         # Guards the two above.
         self._lock = threading.Lock()
+        first, limits = start.first_number, begin.limits
         self._engines = [
-            Engine(
-                decoder,
-                limits=begin.limits,
-                listener=partial(self._hear, place),
-                number=start.first_number + place,
-            )
-            for place in range(start.num_engines)
+            Engine(decoder, limits=limits, listener=partial(self._hear, n), number=first + n)
+            for n in range(start.num_engines)
         ]
         # The other side has decided what is let in.
         unbounded = replace(begin.limits, max_queue=sys.maxsize, max_queue_seconds=math.inf)
@@ -152,14 +128,12 @@ class _Engines:
                     is_last = self._unheard == {number}
                     self._unheard.discard(number)
                 if is_last:
-                    self._outbox.put_nowait(Pong())
+                    self._outbox.put_nowait(pipe.Pong())
                 self._outbox.flush()
             case QueueLeft(num_left):
                 with self._lock:
                     self._num_left[number] = num_left
-                    total = {
-                        priority: sum(left[priority] for left in self._num_left) for priority in Priority
-                    }
+                    total = {key: sum(left[key] for left in self._num_left) for key in Priority}
                     self._outbox.put_nowait(QueueLeft(total))
             case SentenceEnded(Outcome.CLOSED):
                 # The process that started this one has what is left fail, or gives it to another.
@@ -177,7 +151,7 @@ def main() -> None:
         os.nice(NICENESS)
     inbox, outbox = _take_pipes()
     try:
-        begin: Begin = inbox.recv()
+        begin: pipe.Begin = inbox.recv()
     except EOFError:
         return
     logging.getLogger().setLevel(logging.INFO)
@@ -185,12 +159,12 @@ def main() -> None:
     try:
         engines = _open(begin, inbox, outbox)
     except Exception as error:
-        outbox.put_nowait(Failed(_portable(error)))
+        outbox.put_nowait(pipe.Failed(_portable(error)))
         outbox.flush()
         return
     if engines is None:
         return
-    outbox.put_nowait(Ready())
+    outbox.put_nowait(pipe.Ready())
     outbox.flush()
     engines.start()
     # They end with their pipe, and the process with them: nobody has to look whether either still runs.
@@ -200,7 +174,7 @@ def main() -> None:
     outbox.flush()
 
 
-def _open(begin: Begin, inbox: Connection, outbox: _Outbox) -> _Engines | None:
+def _open(begin: pipe.Begin, inbox: Connection, outbox: _Outbox) -> _Engines | None:
     """The engines over the decoder, once what is asked of it before that has been answered; None where nobody
     asks any more.
     """
@@ -210,10 +184,10 @@ def _open(begin: Begin, inbox: Connection, outbox: _Outbox) -> _Engines | None:
             message = inbox.recv()
         except EOFError:
             return None
-        if isinstance(message, Start):
+        if isinstance(message, pipe.Start):
             return _Engines(decoder, begin, message, outbox)
-        assert isinstance(message, Measure)
-        outbox.put_nowait(Measured(measure_step(decoder, message.sentence)))
+        assert isinstance(message, pipe.Measure)
+        outbox.put_nowait(pipe.Measured(measure_step(decoder, message.sentence)))
         outbox.flush()
 
 
@@ -258,19 +232,19 @@ def _read(engines: _Engines, inbox: Connection, outbox: _Outbox) -> None:
         error = future.exception()
         if not isinstance(error, EngineClosedError):
             assert error is None or isinstance(error, Exception)
-            outbox.put_nowait(Answer(number, future.result() if error is None else _portable(error)))
+            outbox.put_nowait(pipe.Answer(number, future.result() if error is None else _portable(error)))
 
     try:
         while True:
             message = inbox.recv()
-            if isinstance(message, Submit):
+            if isinstance(message, pipe.Submit):
                 accepted = engines.submit(message.sentences)
                 for number, future in zip(message.numbers, accepted, strict=True):
                     futures[number] = future
                     future.add_done_callback(partial(answer, number))
-            elif isinstance(message, Ping):
+            elif isinstance(message, pipe.Ping):
                 engines.show_life()
-            elif isinstance(message, Cancel) and (cancelled := futures.get(message.number)) is not None:
+            elif isinstance(message, pipe.Cancel) and (cancelled := futures.get(message.number)) is not None:
                 cancelled.cancel()
     except (EOFError, EngineClosedError):
         return

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, takewhile
 
+from dragoman_server.engine.decoder import padded_positions
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority
 from dragoman_server.engine.scheduling.lane import Lane
-from dragoman_server.engine.scheduling.padding import padded_positions
 from dragoman_server.engine.ticket import Ticket
 
 
@@ -153,9 +153,7 @@ def _earlier(priority: Priority, lane: Lane, lanes: Collection[Lane], rows: int)
     caller = first.sentence.caller
     for other in lanes:
         if other is not lane:
-            own = takewhile(
-                lambda ticket: ticket.arrival < first.arrival, other.waiting.of_caller(priority, caller)
-            )
+            own = takewhile(lambda t: t.arrival < first.arrival, other.waiting.of_caller(priority, caller))
             heads = other.waiting.heads(priority)
             others = (head for turn, head in heads if turn < since and head.sentence.caller != caller)
             yield from map(_need, islice(chain(others, own), max(1, rows // other.beam_size)))

@@ -1,4 +1,4 @@
-"""Which sentences join a lane, and when that is worth an encoding.
+"""Which sentences join a lane, when that is worth an encoding, and which are encoded together.
 
 An encoding holds up everybody who runs. Newcomers join once they, and the turns that they waited, outweigh
 those.
@@ -41,11 +41,8 @@ def choose(
     next_in_turn = window.tickets[:places]
     shares = Counter(ticket.sentence.caller for ticket in next_in_turn)
     heads = {ticket.sentence.caller: ticket for ticket in reversed(next_in_turn)}
-    first = [
-        head
-        for caller, head in reversed(heads.items())
-        if not present or window.callers[caller] <= shares[caller]
-    ]
+    whole = {caller for caller in heads if not present or window.callers[caller] <= shares[caller]}
+    first = [head for caller, head in reversed(heads.items()) if caller in whole]
     longest = max((ticket.length for ticket in present), default=0)
     reach = lane.positions_for(max([longest, *(ticket.length for ticket in first)]))
     # Shorter ones cost the others nothing; of the longer ones the least long cost least.
@@ -84,10 +81,40 @@ class Patience:
             is_crowd = number < lane.waiting.number(priority)
             waited += number * weight * (CROWD_WEIGHT if is_crowd else 1.0)
         num_bulk = lane.num_bulk
-        held_up = (lane.num_running - num_bulk) * WEIGHTS[Priority.INTERACTIVE] + num_bulk * WEIGHTS[
-            Priority.BULK
-        ]
+        interactive, bulk = WEIGHTS[Priority.INTERACTIVE], WEIGHTS[Priority.BULK]
+        held_up = (lane.num_running - num_bulk) * interactive + num_bulk * bulk
         if waited >= self._encoding_turns * held_up:
             return True
         self._waited[lane] = waited
         return False
+
+
+OVERHEAD_SENTENCES = 4
+"""A source position of a group costs as much as that of so many sentences, whatever the group holds: a
+recurrent encoder takes a step for it, and few rows make no product efficient."""
+
+
+def group_by_length(tickets: Sequence[Ticket]) -> list[list[Ticket]]:
+    """Cuts tickets into the groups that are cheapest to encode, longest first.
+
+    A group costs its longest length times its sentences and OVERHEAD_SENTENCES more: few are padded and
+    encoded at once, and many of one length are not held up by one that is much longer.
+    """
+    ranked = sorted(tickets, key=lambda ticket: ticket.length, reverse=True)
+    # Groups are runs of the ranked. To cut between two of one length saves nothing, so that the places to cut
+    # at are no more than there are lengths, however many come at once.
+    places = [at for at in range(len(ranked)) if at == 0 or ranked[at].length < ranked[at - 1].length]
+    places.append(len(ranked))
+    # Of the last ones, from each of these places on, the least cost and its first cut.
+    costs, cuts = [0] * len(places), [0] * len(places)
+    for first in range(len(places) - 2, -1, -1):
+        start = places[first]
+        costs[first], cuts[first] = min(
+            (ranked[start].length * (places[next_] - start + OVERHEAD_SENTENCES) + costs[next_], next_)
+            for next_ in range(first + 1, len(places))
+        )
+    groups, first = [], 0
+    while places[first] < len(ranked):
+        groups.append(ranked[places[first] : places[cuts[first]]])
+        first = cuts[first]
+    return groups

@@ -9,11 +9,12 @@ from operator import attrgetter
 
 import numpy as np
 
-from dragoman_server.engine.decoder import IntArray
+from dragoman_server.engine.decoder import IntArray, padded_positions, worth_trimming
 from dragoman_server.engine.request import Priority
-from dragoman_server.engine.scheduling.padding import padded_positions, worth_trimming
 from dragoman_server.engine.scheduling.waiting import Waiting
 from dragoman_server.engine.ticket import Ticket
+
+_is_bulk = attrgetter("is_bulk")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,24 +39,20 @@ class Lane:
         self.beam_size = beam_size
         self.waiting = Waiting()
         self._continuous = continuous
-        self._joining: Sequence[Ticket] = ()
+        self.joining: Sequence[Ticket] = ()
+        """The tickets that were let in and have no place yet."""
         self._places: list[Ticket | None] = []
         self._source_positions = 0
 
     @property
     def running(self) -> list[Ticket]:
         """The tickets that are being encoded or decoded."""
-        return [*self._joining, *filter(None, self._places)]
-
-    @property
-    def joining(self) -> Sequence[Ticket]:
-        """The tickets that were let in and have no place yet."""
-        return self._joining
+        return [*self.joining, *filter(None, self._places)]
 
     @property
     def num_running(self) -> int:
         """How many are being encoded or decoded."""
-        return len(self._joining) + len(self._places) - self._places.count(None)
+        return len(self.joining) + len(self._places) - self._places.count(None)
 
     @property
     def num_rows(self) -> int:
@@ -65,7 +62,7 @@ class Lane:
     @property
     def num_bulk(self) -> int:
         """How many of them are bulk."""
-        return _count_bulk(self.running)
+        return sum(map(_is_bulk, self.running))
 
     @property
     def may_be_joined(self) -> bool:
@@ -98,8 +95,8 @@ class Lane:
         A lane that nobody runs in any more forgets its places: it begins anew with an empty batch.
         """
         removed = {ticket for ticket in tickets if self.waiting.remove(ticket)}
-        removed |= tickets & set(self._joining)
-        self._joining = [ticket for ticket in self._joining if ticket not in tickets]
+        removed |= tickets & set(self.joining)
+        self.joining = [ticket for ticket in self.joining if ticket not in tickets]
         for place, ticket in enumerate(self._places):
             if ticket is not None and ticket in tickets:
                 removed.add(ticket)
@@ -126,10 +123,10 @@ class Lane:
 
     def join(self, tickets: Sequence[Ticket]) -> None:
         """Lets waiting tickets in. `settle` must follow."""
-        assert not self._joining, "joined twice without settling"
+        assert not self.joining, "joined twice without settling"
         for ticket in tickets:
             self.waiting.remove(ticket)
-        self._joining = list(tickets)
+        self.joining = list(tickets)
 
     def settle(self, groups: Sequence[Sequence[Ticket]]) -> Regrouping | None:
         """Gives the groups that were encoded their places; None where nobody left and nobody joined.
@@ -138,9 +135,9 @@ class Lane:
         gaps.
         """
         # A ticket that was removed since its encoding is still among what was encoded, and gets no place.
-        present = set(self._joining)
+        present = set(self.joining)
         newcomers = [ticket if ticket in present else None for group in groups for ticket in group]
-        self._joining = ()
+        self.joining = ()
         if newcomers.count(None) == len(newcomers) and None not in self._places:
             return None
         begins_anew = not self._places
@@ -149,10 +146,7 @@ class Lane:
         size = len(filled)
         end = min(size, len(self._places))
         others = iter([place for place in filled if place >= end])
-        origin = [
-            place if place < end and self._places[place] is not None else next(others)
-            for place in range(size)
-        ]
+        origin = [n if n < end and self._places[n] is not None else next(others) for n in range(size)]
         tickets = list(filter(None, map(pool.__getitem__, origin)))
         self._places = list(tickets)
         self._source_positions = self.positions_for(max((ticket.length for ticket in tickets), default=0))
@@ -167,10 +161,3 @@ class Lane:
         """Padded positions for this longest sentence: those there are where it is not worth trimming them."""
         needed, current = padded_positions(longest), self._source_positions
         return needed if needed > current or worth_trimming(needed, current) else current
-
-
-_is_bulk = attrgetter("is_bulk")
-
-
-def _count_bulk(tickets: Sequence[Ticket]) -> int:
-    return sum(map(_is_bulk, tickets))

@@ -1,4 +1,4 @@
-"""Decides which lane steps next and who joins it.
+"""Decides which lane steps next and who joins it, and knows whose deadline passes when.
 
 Four rules. Each priority has a budget (`budget`): bulk its share, which is less while callers come, and
 interactive sentences the rest. Within a priority callers take turns (`waiting`), and of a caller the order of
@@ -9,21 +9,58 @@ first.
 Pure: it is told the time and what happened, and calls nobody. It belongs to the engine's thread.
 """
 
+import heapq
 import math
-from collections.abc import Iterable, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority
 from dragoman_server.engine.scheduling.budget import room_for
-from dragoman_server.engine.scheduling.deadlines import Deadlines
-from dragoman_server.engine.scheduling.grouping import group_by_length
-from dragoman_server.engine.scheduling.joining import ENCODING_TURNS, Patience, choose
+from dragoman_server.engine.scheduling.joining import ENCODING_TURNS, Patience, choose, group_by_length
 from dragoman_server.engine.scheduling.lane import Lane
-from dragoman_server.engine.scheduling.pace import Pace
-from dragoman_server.engine.scheduling.turn_cost import TurnCost
+from dragoman_server.engine.scheduling.pace import Pace, TurnCost
 from dragoman_server.engine.ticket import Ticket
+
+MANY_ENDED = 1024
+"""So many entries of tickets that ended are kept at least before any is looked for."""
+
+
+class Deadlines:
+    """A heap of tickets that have a deadline; a ticket that ends otherwise is forgotten sooner or later."""
+
+    def __init__(self) -> None:
+        # Weak: the heap must not keep a ticket and its result alive after it has ended.
+        self._entries: list[tuple[float, int, weakref.ref[Ticket]]] = []
+        self._serial = count()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, ticket: Ticket) -> None:
+        """Notes the ticket's deadline, if it has one."""
+        if ticket.sentence.deadline is not None:
+            entry = (ticket.sentence.deadline, next(self._serial), weakref.ref(ticket))
+            heapq.heappush(self._entries, entry)
+
+    def pop_passed(self, now: float) -> list[Ticket]:
+        """Takes out tickets whose deadline has passed, some of which may have ended otherwise."""
+        passed: list[Ticket] = []
+        while self._entries and self._entries[0][0] <= now:
+            ticket = heapq.heappop(self._entries)[2]()
+            if ticket is not None:
+                passed.append(ticket)
+        return passed
+
+    def forget_ended(self, num_there: int, there: Callable[[], Set[Ticket]]) -> None:
+        """Keeps the heap from outgrowing the tickets that are still `there`, of which there are so many."""
+        if len(self._entries) > 2 * num_there + MANY_ENDED:
+            present = there()
+            self._entries = [entry for entry in self._entries if entry[2]() in present]
+            heapq.heapify(self._entries)
+
 
 CALM_SECONDS = 3.0
 """Seconds without interactive sentences after which bulk may lengthen steps. Whoever is set back later loses
@@ -108,7 +145,10 @@ class Scheduler:
     def expire(self, now: float) -> set[Ticket]:
         """Takes out and returns the tickets whose deadline has passed."""
         passed = self._deadlines.pop_passed(now)
-        self._deadlines.forget_ended(self.num_waiting + self.num_running, lambda: set(self._tickets()))
+        self._deadlines.forget_ended(
+            self.num_waiting + self.num_running,
+            lambda: {t for lane in self._lanes.values() for t in (*lane.running, *lane.waiting)},
+        )
         return self.remove(passed)
 
     def next_turn(self, now: float) -> Turn:
@@ -148,32 +188,20 @@ class Scheduler:
         """A sentence was answered after so many steps."""
         self._pace.on_finish(source_tokens=ticket.length, steps=steps)
 
-    def _tickets(self) -> list[Ticket]:
-        return [t for lane in self._lanes.values() for t in (*lane.running, *lane.waiting)]
-
     def _joining(self, lane: Lane) -> list[Ticket]:
         """The tickets that would join a lane now: interactive before bulk, of which one always runs."""
         interactive, bulk = (lane.waiting.first(priority) for priority in Priority)
         order = list(Priority)
         if interactive and bulk and bulk.arrival < interactive.arrival:
-            order.sort(key=lambda priority: priority is Priority.INTERACTIVE and not self._num_bulk)
+            num_bulk = sum(any_lane.num_bulk for any_lane in self._lanes.values())
+            order.sort(key=lambda priority: priority is Priority.INTERACTIVE and not num_bulk)
         joining: list[Ticket] = []
         for priority in order:
             if lane.waiting.number(priority):
-                room = room_for(
-                    priority,
-                    lane,
-                    self.lanes,
-                    self._limits,
-                    bulk_rows=self._max_bulk_rows(lane),
-                    joining=joining,
-                )
+                rows = self._max_bulk_rows(lane)
+                room = room_for(priority, lane, self.lanes, self._limits, bulk_rows=rows, joining=joining)
                 joining += choose(lane, priority, joining, room, max_rows=self._limits.max_rows)
         return joining
-
-    @property
-    def _num_bulk(self) -> int:
-        return sum(lane.num_bulk for lane in self._lanes.values())
 
     def _max_bulk_rows(self, joined: Lane | None = None) -> int:
         """Most rows of bulk as things are, or if some joined a lane.
@@ -203,12 +231,7 @@ class Scheduler:
         self._is_calm = now - self._urgent_at >= CALM_SECONDS
         if not was_calm or self._is_calm or not self._limits.continuous:
             return
-        bulk = [
-            (ticket.encoding_at, lane, ticket)
-            for lane in self._lanes.values()
-            for ticket in lane.running
-            if ticket.is_bulk
-        ]
+        bulk = [(t.encoding_at, lane, t) for lane in self._lanes.values() for t in lane.running if t.is_bulk]
         max_rows = self._max_bulk_rows()
         num_rows = 0
         beyond: dict[Lane, list[Ticket]] = {}

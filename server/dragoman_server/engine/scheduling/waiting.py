@@ -38,9 +38,8 @@ class Window:
     def by_reach(self, reach: int) -> Sequence[Ticket]:
         """Those within the reach first, the longest before others; then those beyond, the shortest first."""
         if reach not in self._by_reach:
-            self._by_reach[reach] = sorted(
-                self.tickets, key=lambda ticket: (ticket.length > reach, abs(ticket.length - reach))
-            )
+            order = sorted(self.tickets, key=lambda one: (one.length > reach, abs(one.length - reach)))
+            self._by_reach[reach] = order
         return self._by_reach[reach]
 
 

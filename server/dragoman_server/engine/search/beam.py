@@ -1,4 +1,4 @@
-"""Beam search over all sentences of a lane at once.
+"""Beam search over all sentences of a lane at once, and which of their ended hypotheses are returned.
 
 Owns the rows' tokens, scores and backpointers; the decoder owns what the model keeps. Its length counts
 every token, the end of the sentence included.
@@ -9,16 +9,43 @@ Shape suffixes: S sentences of the lane, K beam, C = 2K candidates, T source pos
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dragoman_server.engine.decoder import FloatArray, IntArray, StepInput, StepOutput
 from dragoman_server.engine.request import FinishReason, Hypothesis, Sentence
-from dragoman_server.engine.search.ages import Ages
-from dragoman_server.engine.search.history import History
-from dragoman_server.engine.search.ranking import Ending, rank
+from dragoman_server.engine.search.history import Ages, History
+
+
+class Ending(NamedTuple):
+    """Where a hypothesis ended: enough to rank it and to trace it back."""
+
+    log_probability: float
+    """Of all its tokens, the end of the sentence included where there is one."""
+    num_tokens: int
+    """The end of the sentence included where there is one."""
+    row: int
+    """STOP: the sentence's row that was ended; LENGTH: the row that the last token went to."""
+    finish_reason: FinishReason
+    """Why it ended."""
+
+
+def normalised_score(log_probability: float, num_tokens: int, length_penalty: float) -> float:
+    """Log-probability over the length penalty, Wu et al. (2016), eq. 14; `num_tokens` counts the end."""
+    penalty: float = ((5 + num_tokens) / 6) ** length_penalty
+    return log_probability / penalty
+
+
+def rank(
+    endings: Sequence[Ending], *, length_penalty: float, num_hypotheses: int
+) -> list[tuple[float, Ending]]:
+    """The best endings with their normalised scores, best first; of equal ones, the first to end."""
+    scored = [(normalised_score(*ending[:2], length_penalty), ending) for ending in endings]
+    scored.sort(key=lambda pair: -pair[0])
+    return scored[:num_hypotheses]
+
 
 Number = TypeVar("Number", np.int64, np.float32)
 
@@ -115,7 +142,7 @@ class Beams:
         self._score_SK = _regrouped(self._score_SK, self._first_score_K, num_joined, origin_S)
         now = self._ages.now
         self._ages.regroup(origin_S, num_joined)
-        leave_at = [now + _num_steps(sentence) for sentence in joined]
+        leave_at = [now + len(one.target_start) + one.options.max_output_tokens for one in joined]
         self._leave_at_S = _regrouped(self._leave_at_S, leave_at, num_joined, origin_S)
         self._first_leaves_at = int(self._leave_at_S.min(initial=_NEVER))
         self._first_row_S1 = np.arange(0, len(origin_S) * K, K)[:, None]
@@ -166,9 +193,8 @@ class Beams:
         self._token_SK, self._score_SK = new.token_SK, new.score_SK
         self._parent_SK = new.row_SK + self._first_row_S1
         self._ages.step()
-        self._history.append(
-            new.token_SK, new.row_SK, output.attention_SKT if self._wants_attention else None
-        )
+        attention_SKT = output.attention_SKT if self._wants_attention else None
+        self._history.append(new.token_SK, new.row_SK, attention_SKT)
         done = self._record_endings(new, output.top_score_SC)
         if self._ages.now >= self._first_leaves_at:
             done.update(np.flatnonzero(self._leave_at_S <= self._ages.now).tolist())
@@ -180,13 +206,9 @@ class Beams:
         num_tokens = age - len(self._sentences[place].target_start)
         endings = self._endings[place]
         if num_open := self._beam_size - len(endings):
-            live = [
-                Ending(
-                    log_probability=score, num_tokens=num_tokens, row=row, finish_reason=FinishReason.LENGTH
-                )
-                for row, score in enumerate(self._score_SK[place, :num_open].tolist())
-                if score > -np.inf
-            ]
+            rows = enumerate(self._score_SK[place, :num_open].tolist())
+            length = FinishReason.LENGTH
+            live = [Ending(score, num_tokens, row, length) for row, score in rows if score > -np.inf]
             endings = endings + live
         best = rank(endings, length_penalty=options.length_penalty, num_hypotheses=options.num_hypotheses)
         return tuple(self._hypothesis(place, age, score, ending) for score, ending in best)
@@ -206,23 +228,13 @@ class Beams:
         """Returns the sentences that have K endings now."""
         done = set()
         places_S, ranks_S = new.ended_SK.nonzero()
-        for s, num_tokens, log_probability, row in zip(
-            places_S.tolist(),
-            self._ages.of(places_S),
-            top_score_SC[places_S, ranks_S].tolist(),
-            new.ended_row_SK[places_S, ranks_S].tolist(),
-            strict=True,
-        ):
+        scores, rows = (array[places_S, ranks_S].tolist() for array in (top_score_SC, new.ended_row_SK))
+        ended = zip(places_S.tolist(), self._ages.of(places_S), scores, rows, strict=True)
+        for s, num_tokens, log_probability, row in ended:
             endings = self._endings[s]
             if len(endings) < self._beam_size and log_probability > -np.inf:
-                endings.append(
-                    Ending(
-                        log_probability=log_probability,
-                        num_tokens=num_tokens - len(self._sentences[s].target_start),
-                        row=row,
-                        finish_reason=FinishReason.STOP,
-                    )
-                )
+                own = num_tokens - len(self._sentences[s].target_start)
+                endings.append(Ending(log_probability, own, row, FinishReason.STOP))
                 if len(endings) == self._beam_size:
                     done.add(s)
         return done
@@ -248,8 +260,3 @@ class Beams:
 def _dictated(sentence: Sentence) -> tuple[int, ...]:
     """The tokens that are not chosen."""
     return sentence.target_start + sentence.target_prefix
-
-
-def _num_steps(sentence: Sentence) -> int:
-    """The most steps that a sentence may take."""
-    return len(sentence.target_start) + sentence.options.max_output_tokens

@@ -158,7 +158,7 @@ def test_a_field_that_is_none_is_refused() -> None:
 def test_a_long_line_is_read_in_one_go(piece: str) -> None:
     # A rule that looked back or ahead without bound would take hours here.
     rules = rules_for("de")
-    text = piece * 200_000
+    text = piece * 40_000
     ends = list(rules.ends(text))
     assert ends == sorted(set(ends))
     assert not ends or 0 < ends[0] <= ends[-1] <= len(text)

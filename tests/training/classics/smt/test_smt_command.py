@@ -1,4 +1,4 @@
-"""`dragoman smt` on a small language of two orders of words, and what users do wrong."""
+"""`dragoman smt` on a small language of two orders of words: its tuning, its lines, what users do wrong."""
 
 import json
 import os
@@ -6,16 +6,27 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics.bleu import BLEU
 
 from dragoman_training.classics.smt.cli import smt
 from dragoman_training.classics.smt.decoder import FEATURES, Weights
-from dragoman_training.classics.smt.system import load_system
-from dragoman_training.classics.smt.tuning import bleu, count_matches, tune_system
+from dragoman_training.classics.smt.system import JOINER, Casing, join_words, load_system, split_words
+from dragoman_training.classics.smt.tuning import (
+    Candidates,
+    bleu,
+    count_matches,
+    search_line,
+    tune,
+    tune_system,
+)
 
 NOUNS = [("Hund", "dog"), ("Mann", "man"), ("Baum", "tree"), ("Vogel", "bird"), ("Fisch", "fish")]
 ADJECTIVES = [("alter", "old"), ("neuer", "new"), ("kleiner", "small"), ("roter", "red")]
@@ -81,7 +92,7 @@ def test_a_small_language_is_learnt(tmp_path: Path, system: Path) -> None:
 def test_the_last_weights_that_tuning_finds_are_tried(tmp_path: Path, system: Path) -> None:
     source, reference = (path.read_text("utf-8").splitlines() for path in write_corpus(tmp_path, "val", 8, 4))
     # A system that likes short and unlikely text, and one round, whose weights are the only ones found.
-    bad = load_system(system).with_weights(Weights(language_model=-0.5, words=2.0))
+    bad = replace(load_system(system), weights=Weights(language_model=-0.5, words=2.0))
     tuned = tune_system(bad, source, reference, rounds=1, threads=1, seed=1, say=lambda line: None)
     assert tuned.weights != bad.weights
     assert matches(tuned.translate(source), reference) > matches(bad.translate(source), reference)
@@ -115,7 +126,7 @@ def test_the_noisy_channel_alone_chooses_by_two_features(tmp_path: Path, system:
     channel = ("--weights", "phrase_backward=1, language_model=1")
     lines = run("translate", system, source, *channel).stdout.splitlines()
     weights = dict.fromkeys(FEATURES, 0.0) | {"phrase_backward": 1.0, "language_model": 1.0}
-    assert lines == load_system(system).with_weights(Weights(**weights)).translate(
+    assert lines == replace(load_system(system), weights=Weights(**weights)).translate(
         source.read_text().splitlines()
     )
     assert matches(lines, reference.read_text("utf-8").splitlines()) > 4
@@ -135,21 +146,18 @@ def test_lines_stay_lines_and_unknown_words_pass_through(system: Path) -> None:
     assert result.stdout == "Today a small bird calls.\n\nA red Xaver sleeps.\n"
 
 
-def test_files_of_unequal_length_are_refused_with_both_counts(tmp_path: Path) -> None:
-    source, target = write_corpus(tmp_path, "train", 3, 1)
-    source.write_text("Ein Hund.\n", "utf-8")
-    error = error_of("train", "--source", source, "--target", target, "--out", tmp_path / "out")
-    assert "train.de has 1 lines, but" in error
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [("Ein Hund.\n", "train.de has 1 lines, but"), ("\n\n", "none of the 2 sentence pairs")],
+)
+def test_files_of_unequal_length_or_without_words_are_refused(
+    tmp_path: Path, source: str, message: str
+) -> None:
+    files = (tmp_path / "train.de", tmp_path / "train.en")
+    for path, text in zip(files, (source, "\n\n"), strict=True):
+        path.write_text(text, "utf-8")
+    assert message in error_of("train", "--source", files[0], "--target", files[1], "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_corpus_without_words_is_refused(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / name).write_text("\n\n")
-    error = error_of(
-        "train", "--source", tmp_path / "a", "--target", tmp_path / "b", "--out", tmp_path / "out"
-    )
-    assert "none of the 2 sentence pairs" in error
 
 
 def test_systems_of_other_versions_and_damaged_ones_are_refused(tmp_path: Path, system: Path) -> None:
@@ -175,3 +183,85 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     assert process.returncode != 0
     assert "Traceback" not in error
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.de", "train.en"]
+
+
+@given(st.text(alphabet=st.characters(exclude_characters=JOINER)))
+def test_words_tell_their_line_up_to_white_space(line: str) -> None:
+    assert join_words(split_words(line)) == " ".join(line.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("Ein Mann, der schläft.", ["Ein", "Mann", "￭,", "der", "schläft", "￭."]),
+        ("saftig-grünes", ["saftig", "￭-￭", "grünes"]),
+        ("(so) „ja“!", ["(￭", "so", "￭)", "„￭", "ja", "￭“", "￭!"]),
+    ],
+)
+def test_marks_say_where_no_white_space_is(line: str, words: list[str]) -> None:
+    assert split_words(line) == words
+
+
+def test_a_first_word_is_written_as_it_is_within_sentences() -> None:
+    casing = Casing.of([["Der", "Mann", "sieht", "der", "Frau"], ["Mann", "Er", "er", "er"]])
+    assert casing.within(["Der", "Hund"]) == ["der", "Hund"]
+    assert casing.within(["Mann", "Der"]) == ["Mann", "Der"]
+    assert casing.within(["Er"]) == ["er"]
+    assert casing.within(["Nie"]) == ["Nie"]
+    assert casing.within([]) == []
+
+
+NUM_SENTENCES, NUM_LISTED, NUM_FEATURES = 12, 8, 4
+
+
+def candidates(seed: int = 0) -> Candidates:
+    """Counts that follow hidden weights, with noise."""
+    random = np.random.default_rng(seed)
+    features, counts = [], []
+    for _ in range(NUM_SENTENCES):
+        own = random.normal(size=(NUM_LISTED, NUM_FEATURES))
+        good = own @ [1.0, -0.5, 0.2, 0.0] + random.normal(scale=0.3, size=NUM_LISTED)
+        matches = np.clip(np.round(6 + 2 * good), 0, 10)
+        rows = [[n, max(0, n - 2), max(0, n - 4), max(0, n - 6), 10, 9, 8, 7, 10, 10] for n in matches]
+        features.append(own)
+        counts.append(np.array(rows))
+    return Candidates.of(features, counts)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_step_of_a_fine_grid_is_better_than_the_one_found(seed: int) -> None:
+    given, random = candidates(seed), np.random.default_rng(seed)
+    start_F, direction_F = random.normal(size=(2, NUM_FEATURES))
+    gamma, found = search_line(
+        given.features_NF @ start_F, given.features_NF @ direction_F, given.counts_N10, given.first_S
+    )
+    assert given.bleu(start_F + gamma * direction_F) == pytest.approx(found)
+    assert (
+        found >= max(given.bleu(start_F + step * direction_F) for step in np.linspace(-20, 20, 1001)) - 1e-9
+    )
+
+
+def test_tuning_finds_weights_that_are_better_than_the_start() -> None:
+    given, start_F = candidates(), np.array([0.1, 0.5, 0.5, 0.5])
+    tuned_F, found = tune(given, start_F, num_starts=4, random=np.random.default_rng(1))
+    assert found > given.bleu(start_F) + 5
+    assert given.bleu(tuned_F) == pytest.approx(found)
+    assert tuned_F[0] > 0 > tuned_F[1]
+    assert np.abs(tuned_F).sum() == pytest.approx(1)
+
+
+def test_of_equal_features_the_first_is_chosen_and_nothing_moves() -> None:
+    given = Candidates.of([np.ones((3, 2))] * 2, [np.tile([5, 4, 3, 2, 5, 4, 3, 2, 5, 5.0], (3, 1))] * 2)
+    assert given.choose(np.ones(2)).tolist() == [0, 0]
+    assert search_line(np.ones(6), np.ones(6), given.counts_N10, given.first_S) == (0.0, 100.0)
+
+
+@pytest.mark.parametrize("end", ["", " Now they do.", "They do."])
+@pytest.mark.parametrize("is_short", [True, False])
+def test_counts_make_the_bleu_of_sacrebleu(end: str, is_short: bool) -> None:
+    """Of translations that are as long as their references, shorter, and longer."""
+    translations = ["A man is sleeping on the sofa, I think.", "Two dogs run through the green grass."]
+    references = ["A man sleeps on the sofa, I think.", "Two dogs are running through green grass there."]
+    (references if is_short else translations)[1] += end
+    counts = sum(count_matches([one], other)[0] for one, other in zip(translations, references, strict=True))
+    assert bleu(counts) == pytest.approx(BLEU().corpus_score(translations, [references]).score)

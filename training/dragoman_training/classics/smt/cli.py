@@ -4,12 +4,19 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from dragoman_training.alignment.cli import whole_numbers
-from dragoman_training.alignment.links import METHODS, Method
+from dragoman_training.alignment.cli import (
+    existing_file,
+    existing_folder,
+    whole_numbers,
+    with_max_words,
+    with_symmetrize,
+)
+from dragoman_training.alignment.links import Method
 from dragoman_training.alignment.training import CHAIN
 from dragoman_training.classics.smt.decoder import FEATURES, SearchOptions, Weights, parse_weights
 from dragoman_training.classics.smt.system import (
@@ -24,10 +31,7 @@ from dragoman_training.data.files import read_lines, read_pairs
 from dragoman_training.saved_folder import check_free
 from dragoman_training.time_left import progress_lines
 
-_existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
-_folder = click.argument(
-    "folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path)
-)
+_folder = click.argument("folder", metavar="DIR", type=existing_folder)
 _threads = click.option(
     "--threads",
     type=click.IntRange(1),
@@ -60,23 +64,18 @@ def smt() -> None:
 
 
 @smt.command()
-@click.option("--source", type=_existing_file, required=True, help="Text of the source language.")
-@click.option("--target", type=_existing_file, required=True, help="Its translation, line by line.")
-@click.option("--valid-source", type=_existing_file, help="Text that the weights are tuned on.")
-@click.option("--valid-target", type=_existing_file, help="Its translation.")
+@click.option("--source", type=existing_file, required=True, help="Text of the source language.")
+@click.option("--target", type=existing_file, required=True, help="Its translation, line by line.")
+@click.option("--valid-source", type=existing_file, help="Text that the weights are tuned on.")
+@click.option("--valid-target", type=existing_file, help="Its translation.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the system.")
 @click.option(
     "--language-model-text",
-    type=_existing_file,
+    type=existing_file,
     help="More text of the target language, for the language model alone.",
 )
 @click.option("--aligner", type=click.Choice(CHAIN), default="hmm", help="Links the words.")
-@click.option(
-    "--symmetrize",
-    type=click.Choice(METHODS),
-    default=METHODS[0],
-    help="How the links of both directions become one alignment.",
-)
+@with_symmetrize
 @click.option(
     "--max-phrase-words",
     type=click.IntRange(1, 20),
@@ -89,12 +88,7 @@ def smt() -> None:
     default="1",
     help="How often n-grams of 1, 2, … words occur at least; the last number holds for longer ones, too.",
 )
-@click.option(
-    "--max-words",
-    type=click.IntRange(1),
-    default=100,
-    help="A pair with a longer sentence is not learnt from.",
-)
+@with_max_words
 @click.option("--stack", type=click.IntRange(1), default=100, help="Hypotheses a stack.")
 @click.option(
     "--distortion-limit",
@@ -130,7 +124,6 @@ def train(
     smoothing, and weights are tuned for BLEU by minimum error rate training (Och 2003). Without
     --valid-source they stay as they begin. Nothing is written before the end.
     """
-
     if (valid_source is None) != (valid_target is None):
         raise click.UsageError("--valid-source and --valid-target belong together")
     options = SystemOptions(
@@ -171,16 +164,15 @@ def translate(folder: Path, file: Path, weights: str | None, threads: int) -> No
     """
     lines = _input_lines(file)
     system = _load(folder, weights)
-    for found in system.candidates(
-        lines, 1, threads=threads, report=progress_lines(len(lines), "Translated", "lines", _say)
-    ):
+    report = progress_lines(len(lines), "Translated", "lines", _say)
+    for found in system.candidates(lines, 1, threads=threads, report=report):
         click.echo(found[0][0])
 
 
 @smt.command()
 @_folder
-@click.option("--source", type=_existing_file, required=True, help="The test set.")
-@click.option("--reference", type=_existing_file, required=True, help="Its translation, line by line.")
+@click.option("--source", type=existing_file, required=True, help="The test set.")
+@click.option("--reference", type=existing_file, required=True, help="Its translation, line by line.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Keep the translations here.")
 @_weights
 @_threads
@@ -188,7 +180,6 @@ def evaluate(
     folder: Path, source: Path, reference: Path, output: Path | None, weights: str | None, threads: int
 ) -> None:
     """Measure a system on a test set: BLEU with its 95% interval, lower-cased, and chrF."""
-
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
@@ -200,9 +191,8 @@ def evaluate(
     system = _load(folder, weights)
     sources, references = zip(*pairs, strict=True)
     began = time.monotonic()
-    translations = system.translate(
-        sources, threads=threads, report=progress_lines(len(pairs), "Translated", "lines", _say)
-    )
+    report = progress_lines(len(pairs), "Translated", "lines", _say)
+    translations = system.translate(sources, threads=threads, report=report)
     seconds = time.monotonic() - began
     if output is not None:
         output.write_text("".join(f"{line}\n" for line in translations), "utf-8")
@@ -217,7 +207,7 @@ def evaluate(
 
 def _load(folder: Path, weights: str | None) -> System:
     system = load_system(folder)
-    return system if weights is None else system.with_weights(Weights(**parse_weights(weights, FEATURES)))
+    return system if weights is None else replace(system, weights=Weights(**parse_weights(weights, FEATURES)))
 
 
 def _input_lines(file: Path) -> Sequence[str]:

@@ -212,17 +212,10 @@ class Decoder:
         """The best translations of a sentence, no two of the same words, the best first."""
         if not numbers:
             return [Derivation(score=0.0, words=(), phrases=(), features_F=np.zeros(len(FEATURES)))]
-        options = collect_options(
-            self.table, self.language_model, self.weights, numbers, self.options.max_options
-        )
-        graph = search(
-            options,
-            self.language_model,
-            self.weights.language_model,
-            self.weights.distortion,
-            self.options.stack_size,
-            self.options.distortion_limit,
-        )
+        model, weights, limits = self.language_model, self.weights, self.options
+        options = collect_options(self.table, model, weights, numbers, limits.max_options)
+        scales = weights.language_model, weights.distortion
+        graph = search(options, model, *scales, limits.stack_size, limits.distortion_limit)
         assert graph.best != NOTHING
         first_of: dict[str, int] = {}
         same_J = np.array([first_of.setdefault(word, place) for place, word in enumerate(words)])

@@ -134,9 +134,7 @@ class LanguageModel(NamedTuple):
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "LanguageModel":
         """The model that was saved."""
         order, num_words = arrays["shape"].tolist()
-        log_T, log_backoff_T = (
-            arrays[name].astype(np.float64) for name in ("log_probability", "log_backoff")
-        )
+        log_T, log_backoff_T = (arrays[name].astype(float) for name in ("log_probability", "log_backoff"))
         trie = Trie(word_T=arrays["word"], first_T=arrays["first"])
         return cls.of(order, num_words, trie, log_T, log_backoff_T, arrays["suffix"])
 
@@ -221,19 +219,11 @@ def estimate(
     probability_T[single_T] = own_share_T[single_T] + backoff_T[ROOT] / (num_words + 2)
     probability_T[begin + 1] = 1e-99
     for length in range(2, order + 1):
-        own_T = length_T == length
-        probability_T[own_T] = (
-            own_share_T[own_T] + backoff_T[parent_T[own_T]] * probability_T[suffix_T[own_T]]
-        )
+        at_T = length_T == length
+        probability_T[at_T] = own_share_T[at_T] + backoff_T[parent_T[at_T]] * probability_T[suffix_T[at_T]]
     number_T = np.cumsum(kept_T) - 1
-    return LanguageModel.of(
-        order,
-        num_words,
-        trie.select(kept_T),
-        np.log(probability_T[kept_T]),
-        np.log(np.maximum(backoff_T[kept_T], 1e-99)),
-        number_T[suffix_T[kept_T]],
-    )
+    logs = np.log(probability_T[kept_T]), np.log(np.maximum(backoff_T[kept_T], 1e-99))
+    return LanguageModel.of(order, num_words, trie.select(kept_T), *logs, number_T[suffix_T[kept_T]])
 
 
 def discounts(counts: Numbers) -> tuple[float, float, float]:

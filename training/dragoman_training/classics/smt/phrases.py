@@ -90,12 +90,8 @@ def _extract(
                         and (end == high or highest_source[end] < 0)
                     ):
                         if found < len(spans):
-                            spans[found] = (
-                                source_offset + first,
-                                source_offset + last + 1,
-                                target_offset + start,
-                                target_offset + end + 1,
-                            )
+                            spans[found, :2] = source_offset + first, source_offset + last + 1
+                            spans[found, 2:] = target_offset + start, target_offset + end + 1
                         found += 1
                         end += 1
                     start -= 1
@@ -193,9 +189,7 @@ class PhraseTable:
         )
 
 
-def learn_phrases(
-    bitext: Bitext, links: Sequence[Matrix], *, max_words: int, max_options: int
-) -> PhraseTable:
+def learn_phrases(bitext: Bitext, links: Sequence[Matrix], max_words: int, max_options: int) -> PhraseTable:
     """Phrase pairs with relative frequencies, of each source phrase the `max_options` most frequent.
 
     Where a pair was seen with several links, its best lexical weights count.
@@ -204,9 +198,8 @@ def learn_phrases(
     source_X, trie = _nodes(bitext, spans[:, 0], spans[:, 1], max_words)
     target_X, target_trie = _nodes(bitext.reversed(), spans[:, 2], spans[:, 3], max_words)
     key_X = source_X * len(target_trie) + target_X
-    key_P, example_P, number_X, count_P = np.unique(
-        key_X, return_index=True, return_inverse=True, return_counts=True
-    )
+    distinct = np.unique(key_X, return_index=True, return_inverse=True, return_counts=True)
+    key_P, example_P, number_X, count_P = distinct
     source_P, target_P = key_P // len(target_trie), key_P % len(target_trie)
     source_L, target_L = _places(bitext, links)
     forward_X = _sums(word_weights(bitext, source_L, target_L), spans[:, 2], spans[:, 3])
@@ -214,15 +207,9 @@ def learn_phrases(
     forward_P, backward_P = (np.full(len(key_P), -np.inf) for _ in range(2))
     np.maximum.at(forward_P, number_X, forward_X)
     np.maximum.at(backward_P, number_X, backward_X)
-    scores_P4 = np.stack(
-        [
-            np.log(count_P / np.bincount(source_P, count_P)[source_P]),
-            forward_P,
-            np.log(count_P / np.bincount(target_P, count_P)[target_P]),
-            backward_P,
-        ],
-        axis=1,
-    )
+    phrase_P = np.log(count_P / np.bincount(source_P, count_P)[source_P])
+    phrase_backward_P = np.log(count_P / np.bincount(target_P, count_P)[target_P])
+    scores_P4 = np.stack([phrase_P, forward_P, phrase_backward_P, backward_P], axis=1)
     # By source phrase, the most frequent first.
     order = np.lexsort((-scores_P4[:, 2], -count_P, source_P))
     sorted_P = source_P[order]

@@ -18,6 +18,7 @@ from dragoman_training.alignment.bitext import Ids, Offsets
 from dragoman_training.classics.smt.language_model import LanguageModel, advance
 
 Scores = NDArray[np.float64]
+Table = NDArray[np.int64]
 Key = tuple[np.int64, np.int64, np.int64, np.int64]
 """What recombined hypotheses share: the first open word, what is covered behind it, the end, the state."""
 NOTHING = -1
@@ -51,11 +52,11 @@ class Options(NamedTuple):
 class Graph(NamedTuple):
     """All hypotheses that were kept."""
 
-    number_H8: NDArray[np.int64]
+    number_H8: Table
     """The hypothesis before; the option it ends with; the first open source word; which words behind that are
     covered, as bits; the position behind its last source phrase; the language model's state; the next that
     was recombined with it; where it is in its stack."""
-    score_H: NDArray[np.float64]
+    score_H: Scores
     best: int
     """The best of those that cover all; `NOTHING` where none does."""
 
@@ -153,12 +154,7 @@ def _say(options: Options, option: int, model: LanguageModel, state: int, is_las
 
 @njit(cache=True, nogil=True)
 def _recombine(
-    number_H8: NDArray[np.int64],
-    score_H: Scores,
-    best_of: dict[Key, np.int64],
-    key: Key,
-    stack: NDArray[np.int64],
-    new: int,
+    number_H8: Table, score_H: Scores, best_of: dict[Key, np.int64], key: Key, stack: Table, new: int
 ) -> bool:
     """Recombines a hypothesis with those that nothing later can tell apart; whether it needs a new place.
 
@@ -181,7 +177,7 @@ def _recombine(
 
 
 @njit(cache=True, nogil=True)
-def _rest(future_JJ: NDArray[np.float64], gap: int, mask: int) -> float:
+def _rest(future_JJ: Scores, gap: int, mask: int) -> float:
     """The best score of all open words: of each run of them its own."""
     num_words = len(future_JJ) - 1
     rest, start, position = 0.0, gap, gap
@@ -199,13 +195,7 @@ def _rest(future_JJ: NDArray[np.float64], gap: int, mask: int) -> float:
 
 @njit(cache=True, nogil=True)
 def _prune(
-    stacks: NDArray[np.int64],
-    counts: Offsets,
-    worst: NDArray[np.float64],
-    stack: int,
-    size: int,
-    number_H8: NDArray[np.int64],
-    total_H: NDArray[np.float64],
+    stacks: Table, counts: Offsets, worst: Scores, stack: int, size: int, number_H8: Table, total_H: Scores
 ) -> None:
     """Keeps the best of a stack. What is not better than the worst of them need not come any more."""
     members = stacks[stack, : counts[stack]].copy()
@@ -232,12 +222,12 @@ MAX_WAYS = 20
 @njit(cache=True, nogil=True)
 def best_ways(
     graph: Graph, options: Options, same_J: Offsets, num_best: int
-) -> tuple[list[NDArray[np.int64]], list[float]]:
+) -> tuple[list[Table], list[float]]:
     """The options of each way, in the order of the translation, and its score. No two have the same words.
 
     `same_J` has the same number for source words that are the same: they may be passed through.
     """
-    ways: list[NDArray[np.int64]] = []
+    ways: list[Table] = []
     scores: list[float] = []
     seen = {0}
     # What a way consists of behind a hypothesis, as a chain: the option, and where the chain goes on.

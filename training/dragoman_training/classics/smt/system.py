@@ -10,27 +10,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_training.alignment.bitext import Bitext, Vocabulary, WordPair
+from dragoman_training import saved_folder
+from dragoman_training.alignment.bitext import Bitext, Vocabulary, WordPair, WordRule
 from dragoman_training.alignment.links import Matrix, Method
-from dragoman_training.alignment.text import WordRule
 from dragoman_training.alignment.training import TrainingOptions, train_aligner, usable_pairs
 from dragoman_training.classics.smt.decoder import Decoder, Derivation, SearchOptions, Weights
 from dragoman_training.classics.smt.language_model import LanguageModel, estimate
 from dragoman_training.classics.smt.phrases import PhraseTable, learn_phrases
-from dragoman_training.saved_folder import (
-    read_arrays,
-    read_folder,
-    read_sides,
-    read_words,
-    write_arrays,
-    write_manifest,
-    write_sides,
-    write_words,
-    written_whole,
-)
 
 JOINER = "￭"
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -77,16 +66,6 @@ class Casing:
         return [self.form.get(words[0].lower(), words[0]), *words[1:]] if words else []
 
 
-def begins_large(line: str) -> bool:
-    """Whether the first letter is a capital."""
-    return next((char.isupper() for char in line if char.isalpha()), False)
-
-
-def capitalize(line: str) -> str:
-    """The line with a capital as its first character, if that is a letter."""
-    return line[:1].upper() + line[1:]
-
-
 Report = Callable[[int], None]
 """Called with how many lines are done."""
 
@@ -103,9 +82,6 @@ class System:
     weights: Weights
     search: SearchOptions
 
-    def with_weights(self, weights: Weights) -> "System":
-        return replace(self, weights=weights)
-
     def translate(
         self, lines: Sequence[str], *, threads: int = 1, report: Report = lambda done: None
     ) -> list[str]:
@@ -113,12 +89,7 @@ class System:
         return [found[0][0] for found in self.candidates(lines, 1, threads=threads, report=report)]
 
     def candidates(
-        self,
-        lines: Sequence[str],
-        num_best: int,
-        *,
-        threads: int = 1,
-        report: Report = lambda done: None,
+        self, lines: Sequence[str], num_best: int, *, threads: int = 1, report: Report = lambda done: None
     ) -> Iterator[list[tuple[str, Derivation]]]:
         """The best translations of each line, each text once, the best first."""
         decoder = Decoder(
@@ -128,7 +99,7 @@ class System:
         def decode(line: str) -> list[tuple[str, Derivation]]:
             words = self.source_casing.within(split_words(line))
             numbers = [self.source.number(word) for word in words]
-            large = begins_large(line)
+            large = next((char.isupper() for char in line if char.isalpha()), False)
             found: dict[str, Derivation] = {}
             for derivation in decoder.decode(words, numbers, num_best):
                 # Other words may make the same text: the best of them stands for it.
@@ -148,7 +119,7 @@ class System:
         """A translation begins with a capital where its source does."""
         words = [word if isinstance(word, str) else self.target.words[word] for word in derivation.words]
         line = join_words(words)
-        return capitalize(line) if large else line
+        return line[:1].upper() + line[1:] if large else line
 
 
 FORMAT_VERSION = 1
@@ -157,32 +128,32 @@ _MANIFEST = "smt.json"
 
 def save_system(system: System, folder: Path) -> None:
     """Writes the folder, all of it or nothing. Raises ValueError where something is there already."""
-    with written_whole(folder) as partial:
-        write_words(partial / "source.casing", tuple(system.source_casing.form.values()))
-        write_arrays(partial / "phrases.npz", system.table.arrays())
-        write_arrays(partial / "language-model.npz", system.language_model.arrays())
+    with saved_folder.written_whole(folder) as partial:
+        saved_folder.write_words(partial / "source.casing", tuple(system.source_casing.form.values()))
+        saved_folder.write_arrays(partial / "phrases.npz", system.table.arrays())
+        saved_folder.write_arrays(partial / "language-model.npz", system.language_model.arrays())
         manifest = {
             "format_version": FORMAT_VERSION,
             "weights": dataclasses.asdict(system.weights),
             "search": dataclasses.asdict(system.search),
-            **write_sides(partial, system.source.words, system.target.words),
+            **saved_folder.write_sides(partial, system.source.words, system.target.words),
         }
-        write_manifest(partial / _MANIFEST, manifest)
+        saved_folder.write_manifest(partial / _MANIFEST, manifest)
 
 
 def load_system(folder: Path) -> System:
     """Reads it. Raises ValueError for what is no system, or one of another version."""
-    with read_folder(
+    with saved_folder.read_folder(
         folder, _MANIFEST, kind="system", command="dragoman smt train", version=FORMAT_VERSION
     ) as manifest:
-        source, target = map(Vocabulary, read_sides(folder, manifest))
-        forms = read_words(folder / "source.casing")
+        source, target = map(Vocabulary, saved_folder.read_sides(folder, manifest))
+        forms = saved_folder.read_words(folder / "source.casing")
         return System(
             source=source,
             target=target,
             source_casing=Casing({form.lower(): form for form in forms}),
-            table=PhraseTable.from_arrays(read_arrays(folder / "phrases.npz")),
-            language_model=LanguageModel.from_arrays(read_arrays(folder / "language-model.npz")),
+            table=PhraseTable.from_arrays(saved_folder.read_arrays(folder / "phrases.npz")),
+            language_model=LanguageModel.from_arrays(saved_folder.read_arrays(folder / "language-model.npz")),
             weights=Weights(**manifest["weights"]),
             search=SearchOptions(**manifest["search"]),
         )
@@ -238,9 +209,8 @@ def train_system(
     links = _link(usable, options, tell)
     source = Vocabulary.of(one for one, _ in usable)
     target = Vocabulary.of([*(other for _, other in usable), *more])
-    bitext = Bitext(
-        *(side.numbered(text) for side, text in zip((source, target), zip(*usable, strict=True), strict=True))
-    )
+    sources, targets = zip(*usable, strict=True)
+    bitext = Bitext(source.numbered(sources), target.numbered(targets))
     table = learn_phrases(bitext, links, max_words=options.max_phrase_words, max_options=MAX_STORED_OPTIONS)
     tell(f"{len(table):,} phrase pairs")
     text = [[target.number(word) for word in words] for words in [*(other for _, other in usable), *more]]
@@ -260,10 +230,8 @@ def train_system(
 def _link(pairs: Sequence[WordPair], options: SystemOptions, tell: Say) -> list[Matrix]:
     """The links of the words, without regard to case."""
     lowered = [([word.lower() for word in one], [word.lower() for word in other]) for one, other in pairs]
-
-    aligner = train_aligner(
-        lowered, TrainingOptions(model=options.aligner), WordRule(), lambda iteration: tell(str(iteration))
-    )
+    how = TrainingOptions(model=options.aligner)
+    aligner = train_aligner(lowered, how, WordRule(), lambda iteration: tell(str(iteration)))
     links: list[Matrix] = []
     for first in range(0, len(lowered), BLOCK_PAIRS):
         links += aligner.align(lowered[first : first + BLOCK_PAIRS], options.symmetrize)

@@ -8,7 +8,7 @@ BLEU: matching n-grams of 1 to 4 words, all n-grams, words of the translation, w
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
@@ -122,22 +122,13 @@ class Candidates:
         sizes = [len(own) for own in features]
         if not sizes or not min(sizes):
             raise ValueError("there is a sentence without a translation: nothing can be chosen for it")
-        return cls(
-            features_NF=np.concatenate(features),
-            counts_N10=np.concatenate(counts),
-            first_S=np.concatenate([[0], np.cumsum(sizes)]),
-        )
+        first_S = np.concatenate([[0], np.cumsum(sizes)])
+        return cls(features_NF=np.concatenate(features), counts_N10=np.concatenate(counts), first_S=first_S)
 
     def choose(self, weights_F: Numbers) -> NDArray[np.int64]:
         """The translation with the best score, counted from 0 in each sentence's own list. [S]"""
         score_N = self.features_NF @ weights_F
-        return np.array(
-            [
-                np.argmax(score_N[first:end])
-                for first, end in zip(self.first_S, self.first_S[1:], strict=False)
-            ],
-            np.int64,
-        )
+        return np.array([np.argmax(own) for own in np.split(score_N, self.first_S[1:-1])], np.int64)
 
     def bleu(self, weights_F: Numbers) -> float:
         """BLEU of the translations chosen, in percent."""
@@ -168,12 +159,8 @@ def _climb(candidates: Candidates, weights_F: Numbers, random: np.random.Generat
         weights_F = weights_F / max(float(np.abs(weights_F).sum()), 1e-12)
         directions = [*np.eye(len(weights_F)), *random.normal(size=weights_F.shape * 2)]
         offset_N = candidates.features_NF @ weights_F
-        steps = [
-            search_line(
-                offset_N, candidates.features_NF @ direction_F, candidates.counts_N10, candidates.first_S
-            )
-            for direction_F in directions
-        ]
+        rest = candidates.counts_N10, candidates.first_S
+        steps = [search_line(offset_N, candidates.features_NF @ along_F, *rest) for along_F in directions]
         number = int(np.argmax([found for _, found in steps]))
         gamma, found = steps[number]
         if found < score + MIN_GAIN:
@@ -198,7 +185,7 @@ def tune_system(
     best, best_bleu, weights = system, -1.0, system.weights.vector()
     # Once more than weights are chosen: the last are tried, too.
     for number in range(1, rounds + 2):
-        current = system.with_weights(Weights.of(weights))
+        current = replace(system, weights=Weights.of(weights))
         firsts = []
         num_before = sum(map(len, features))
         lists = current.candidates(sources, NUM_BEST, threads=threads)
@@ -238,12 +225,8 @@ def bootstrap(
 
     All are measured on the same samples of sentences (Koehn 2004).
     """
-    counts = [
-        np.concatenate(
-            [count_matches([line], reference) for line, reference in zip(lines, references, strict=True)]
-        )
-        for lines in systems
-    ]
+    pairs = [zip(lines, references, strict=True) for lines in systems]
+    counts = [np.concatenate([count_matches([line], other) for line, other in own]) for own in pairs]
     random = np.random.default_rng(1)
     samples = random.integers(len(references), size=(NUM_SAMPLES, len(references)))
     scores = np.array([[bleu(own[sample].sum(axis=0)) for sample in samples] for own in counts])

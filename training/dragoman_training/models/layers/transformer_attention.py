@@ -11,8 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dragoman_training.models.layers.attention import ScaledDotAttention
-from dragoman_training.models.layers.multi_head_attention import HeadedAttention, join_heads, split_heads
+from dragoman_training.models.layers.attention import (
+    HeadedAttention,
+    ScaledDotAttention,
+    join_heads,
+    split_heads,
+)
 
 
 class PastAttention(ScaledDotAttention):
@@ -78,9 +82,7 @@ class CrossAttention(HeadedAttention):
 
     def keys_and_values(self, states_STD: Tensor) -> tuple[Tensor, Tensor]:
         """Both by one product."""
-        keys, values = (
-            split_heads(part, self.num_heads) for part in self.memory(states_STD).chunk(2, dim=-1)
-        )
+        keys, values = (split_heads(x, self.num_heads) for x in self.memory(states_STD).chunk(2, dim=-1))
         return keys, values
 
     def join(self, context_SHQA: Tensor) -> Tensor:

@@ -82,7 +82,7 @@ class EncoderLayer(nn.Module):
     """Self-attention and a feed-forward sublayer."""
 
     def __init__(
-        self, width: int, heads: int, units: int, *, activation: Activation, norm: Norm, dropout: float
+        self, width: int, heads: int, units: int, activation: Activation, norm: Norm, dropout: float
     ) -> None:
         super().__init__()
         self.attention = SelfAttention(width, heads)
@@ -103,11 +103,10 @@ class DecoderLayer(nn.Module):
         width: int,
         heads: int,
         units: int,
-        *,
         activation: Activation,
         norm: Norm,
         dropout: float,
-        past: Past = "self-attention",
+        past: Past,
     ) -> None:
         super().__init__()
         if past == "ssru":
@@ -123,10 +122,9 @@ class DecoderLayer(nn.Module):
 
     def forward(self, x_SUD: Tensor, keys_SHTA: Tensor, values_SHTA: Tensor, mask_ST: Tensor) -> Tensor:
         """All target positions at once."""
-        x_SUD = self.cross_residual.wrap(
-            self._after_past(x_SUD),
-            lambda x: self.cross_attention.context(x, keys_SHTA, values_SHTA, mask_ST),
-        )
+        encoded = keys_SHTA, values_SHTA, mask_ST
+        x_SUD = self._after_past(x_SUD)
+        x_SUD = self.cross_residual.wrap(x_SUD, lambda x: self.cross_attention.context(x, *encoded))
         return self.feed_forward_residual.wrap(x_SUD, self.feed_forward)
 
     def look(
