@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dragoman_training.corpora.cli import corpora
-from dragoman_training.corpora.contexts import forms
-from dragoman_training.corpora.dictionary import Entry
+from dragoman_training.corpora.contexts import forms, insert, vocabulary
+from dragoman_training.corpora.dictionary import Counts, Entry
 
 Pair = tuple[str, str]
 EVERYDAY = [
@@ -258,6 +258,21 @@ def test_a_plural_is_made_where_it_is_regular(
 ) -> None:
     made = forms(Entry(english=english, other=german, kind="n", gender=gender))
     assert [(form.english, form.german) for form in made if "plural" in form.kind] == [plural] * bool(plural)
+
+
+def test_a_noun_that_a_dictionary_gives_two_genders_stays_where_it_is() -> None:
+    entries = [
+        Entry(english=english, other=german, kind="n", gender=gender)
+        for english, german, gender in (
+            ("house", "Haus", "m"),
+            ("house", "Haus", "n"),
+            ("chip", "Prozessor", "m"),
+        )
+    ]
+    known = vocabulary(entries, Counts(), into_english=False)
+    assert not [
+        german for _, german in insert([("I see a house.", "Ich sehe ein Haus.")], known) if "sehe" in german
+    ]
 
 
 def test_names_are_those_of_novels(out: Path) -> None:

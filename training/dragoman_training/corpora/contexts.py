@@ -113,8 +113,11 @@ def insert(pairs: Iterable[Pair], found: Vocabulary) -> Iterator[Pair]:
             continue
         slots: dict[str, Form] = {}
         for word in words[1:]:
-            for form in found.by_german.get(word, ()):
-                is_sure = len(word) >= MIN_LETTERS and form.english not in stop_words("en")
+            known = found.by_german.get(word, ())
+            # The gender of a noun that a dictionary gives two, as "Haus", is not sure.
+            has_one_gender = len({form.kind for form in known if len(form.kind) == 1}) < 2
+            for form in known:
+                is_sure = has_one_gender and len(word) >= MIN_LETTERS and form.english not in stop_words("en")
                 if is_sure and words.count(word) == 1 and len(_places(form.english, english)) == 1:
                     slots.setdefault(form.kind, form)
         for kind, form in slots.items():
