@@ -170,7 +170,7 @@ HELD_BY = {
     "max_score_memory": "test_a_large_vocabulary_has_fewer_rows_decoded_at_a_time",
     "max_rows": "test_rows_are_the_budget",
     "max_source_tokens": "test_a_limit_that_leaves_no_room_is_refused",
-    "max_bulk_share": "test_bulk_fills_no_more_than_its_share_of_the_queue",
+    "max_bulk_share": "test_the_queue_takes_all_or_nothing_and_of_bulk_no_more_than_its_share",
     "max_bulk_slowdown": "test_a_limit_that_leaves_no_room_is_refused",
     "max_aligned_words": "test_what_is_wrong_is_told_by_field",
     "max_queue": "test_a_full_queue_says_when_to_come_again",
