@@ -208,7 +208,7 @@ def test_both_forms_of_a_random_shortlist_are_the_same(tmp_path: Path) -> None:
         np.testing.assert_array_equal(one.candidates([[source_id]])[0], other.candidates([[source_id]])[0])
 
 
-BY_THE_MODEL = ("markup", "quantity", "reference", "sign")
+BY_THE_MODEL = ("markup", "message", "quantity", "reference", "sign")
 """Kinds of which lines come through by what a model answers, and not whatever it answers."""
 KEPT = [kind for kind in KINDS if kind not in BY_THE_MODEL]
 

@@ -93,11 +93,11 @@ def lines(kind: str, languages: tuple[str, str], seed: int = 0) -> Iterator[Line
     if kind == "quantity":
         return _quantities(chance, source, target)
     if kind == "message":
-        return _messages(chance, languages)
+        return _different(_messages(chance, languages))
     spans = _TEXTS["spans"][kind]
     if kind == "unknown":
         spans = [span for span in spans if _is_latin(span) or has_no_letter_of(span, source)]
-    return _spans(kind, spans, chance)
+    return _different(_spans(kind, spans, chance))
 
 
 def expand(text: str, chance: random.Random) -> str:
@@ -106,14 +106,19 @@ def expand(text: str, chance: random.Random) -> str:
 
 
 def _spans(kind: str, chosen: Sequence[str], chance: random.Random) -> Iterator[Line]:
-    known: set[str] = set()
     for frame in itertools.cycle(FRAMES[kind]):
         used = tuple(expand(chance.choice(chosen), chance) for _ in range(frame.count("§")))
         parts = itertools.chain(*zip(frame.split("§"), (*used, ""), strict=True))
-        filled = "".join(parts)
-        if filled not in known:
-            known.add(filled)
-            yield Line(kind=kind, text=filled, spans=used)
+        yield Line(kind=kind, text="".join(parts), spans=used)
+
+
+def _different(drawn: Iterator[Line]) -> Iterator[Line]:
+    """The first that are not the same."""
+    known: set[str] = set()
+    for line in drawn:
+        if line.text not in known:
+            known.add(line.text)
+            yield line
         if len(known) == NUM_LINES:
             return
 
@@ -132,7 +137,7 @@ def _quantities(chance: random.Random, source: str, target: str) -> Iterator[Lin
 
 
 def _messages(chance: random.Random, languages: tuple[str, str]) -> Iterator[Line]:
-    for frame in itertools.islice(itertools.cycle(_TEXTS["messages"].get(languages[0], [])), NUM_LINES):
+    for frame in itertools.cycle(_TEXTS["messages"].get(languages[0], [])):
         yield Line(kind="message", text=expand(frame, chance), languages=languages)
 
 
