@@ -208,6 +208,7 @@ FAULTS = {
     for name in (
         *(f"run of {unit!a}" for unit in ("I. ", "<b>a", "``a")),
         "nest of '{a, plural, one {' and '}}'",
+        "nest of '{' and '}'",
         "terms that hold each other",
     )
 }

@@ -287,10 +287,13 @@ def _hulls(nodes: Sequence[_Node], target: _Answer, bounds: Span) -> list[_Hull]
             known.append(_Hull(node, rank, last if begin is None else begin, first if end is None else end))
     known.sort(key=lambda hull: hull.order)
     # An element that nothing comes from stands behind the sibling before it.
-    for hull in empty:
-        siblings = (index + 1 for index, other in enumerate(known) if other.rank == hull.rank - 1)
-        known.insert(next(siblings, len(known) if hull.rank else 0), hull)
-    return known
+    behind = {hull.rank: hull for hull in empty}
+    found: list[_Hull] = []
+    for rank, hulls in ((-1, []), *((hull.rank, [hull]) for hull in known)):
+        found += hulls
+        while (rank := rank + 1) in behind:
+            found.append(behind[rank])
+    return found
 
 
 def _longest_runs(owners: Mapping[int, int]) -> dict[int, Span]:
