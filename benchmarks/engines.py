@@ -54,20 +54,11 @@ def translation_options(bundle: Bundle, beam_size: int) -> TranslationOptions:
 
 @contextmanager
 def running_engine(
-    decoder: OnnxDecoder,
-    *,
-    beam_size: int,
-    threads: int = 1,
-    continuous: bool = True,
+    decoder: OnnxDecoder, *, beam_size: int, threads: int = 1, continuous: bool = True
 ) -> Iterator[EnginePool]:
     """So many engines as the server has them, but for its queue's limit."""
     batching: Batching = "continuous" if continuous else "request"
-    config = EngineConfig(
-        threads=threads,
-        max_queue=MAX_QUEUE,
-        max_queue_seconds=math.inf,
-        batching=batching,
-    )
+    config = EngineConfig(threads=threads, max_queue=MAX_QUEUE, max_queue_seconds=math.inf, batching=batching)
     if threads == 1:
         limits = engine_limits(config, beam_size)
         engine = EnginePool([Engine(decoder, limits=limits)], Admission.to(decoder, limits))

@@ -115,12 +115,10 @@ def _spans(kind: str, chosen: Sequence[str], chance: random.Random) -> Iterator[
 def _different(drawn: Iterator[Line]) -> Iterator[Line]:
     """The first that are not the same."""
     known: set[str] = set()
-    for line in drawn:
+    while len(known) < NUM_LINES and (line := next(drawn, None)):
         if line.text not in known:
-            known.add(line.text)
             yield line
-        if len(known) == NUM_LINES:
-            return
+        known.add(line.text)
 
 
 def _is_latin(span: str) -> bool:
