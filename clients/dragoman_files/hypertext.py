@@ -110,8 +110,10 @@ class Token(NamedTuple):
     end: int
     name: str = ""
     """A tag's name in small letters; "!doctype" of a declaration."""
-    attributes: Span = (0, 0)
-    """The range of a tag's attributes."""
+    values: tuple[Span, ...] = ()
+    """The ranges of the texts that people read or hear in a tag's attributes."""
+    is_translated: bool | None = None
+    """What a tag says of its element; None where it says nothing."""
 
 
 def tokens(source: str, position: int, raw: Collection[str], references: re.Pattern[str]) -> Iterator[Token]:
@@ -129,8 +131,13 @@ def tokens(source: str, position: int, raw: Collection[str], references: re.Patt
             continue
         name = "!doctype" if found["declaration"] else (found["start"] or "").lower()
         is_open = bool(found["start"]) and not found["empty"]
-        attributes = found.span("attributes") if found["start"] else (0, 0)
-        yield Token("open" if is_open else "empty", start, position, name, attributes)
+        kind: Literal["open", "empty"] = "open" if is_open else "empty"
+        if not found["attributes"]:
+            yield Token(kind, start, position, name)
+        else:
+            attributes = found.span("attributes")
+            values = tuple(_values_read(name, source, attributes))
+            yield Token(kind, start, position, name, values, _is_translated(source, attributes))
         if is_open and name in raw:
             end = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(source, position)
             stop = len(source) if end is None else end.start()
@@ -150,7 +157,7 @@ def _texts(source: str, start: int, end: int, references: re.Pattern[str]) -> It
         yield Token("text", start, end)
 
 
-def stated(source: str, attributes: Span) -> dict[str, str]:
+def _stated(source: str, attributes: Span) -> dict[str, str]:
     """What attributes say, by their names; all in small letters."""
     return {
         match[1].lower(): (match[2] or match[3] or match[4] or "").lower()
@@ -158,17 +165,26 @@ def stated(source: str, attributes: Span) -> dict[str, str]:
     }
 
 
-def values_read(tag: str, source: str, attributes: Span) -> Iterator[Span]:
-    """The ranges of the texts that people read or hear in a tag's attributes."""
+def _values_read(tag: str, source: str, attributes: Span) -> Iterator[Span]:
     if not _MAY_BE_READ.search(source, *attributes):
         return
-    known = stated(source, attributes)
+    known = _stated(source, attributes)
     kinds = {f"{tag}.{known.get(name)}" for name in ("type", "name", "property")}
     names = _ELEMENTS["read"].union(() if kinds.isdisjoint(_ELEMENTS["read"]) else ("value", "content"))
     for match in _ATTRIBUTE.finditer(source, *attributes):
         rank = match.lastindex or 1
         if match[1].lower() in names and rank > 1 and has_letters(match[rank]):
             yield match.span(rank)
+
+
+def _is_translated(source: str, attributes: Span) -> bool | None:
+    # Both attributes that say so have the word in them.
+    if "translate" not in source[slice(*attributes)].lower():
+        return None
+    values = _stated(source, attributes)
+    if (wish := values.get("translate")) in ("yes", "no"):
+        return wish == "yes"
+    return False if "notranslate" in values.get("class", "").split() else None
 
 
 class _Page:
@@ -211,7 +227,9 @@ class _Page:
         is_open = token.kind == "open" and tag not in _ELEMENTS["void"]
         if is_open and tag in _ELEMENTS["self_closing"] and self._open and self._open[-1][0] == tag:
             self._close(tag)
-        is_read = self._is_translated(token)
+        is_read = token.is_translated
+        if is_read is None:
+            is_read = tag not in _ELEMENTS["untranslated"] and (not self._open or self._open[-1][1])
         if is_open:
             self._open.append((tag, is_read))
             self._open_names[tag] += 1
@@ -228,19 +246,9 @@ class _Page:
             return Piece(start=start, end=end, kind="markup", name=depth if depth in _DEPTHS else "")
         return Piece(start=start, end=end, kind=kind, name=tag)
 
-    def _is_translated(self, token: Token) -> bool:
-        # Both attributes that say so have the word in them.
-        if "translate" in self._source[slice(*token.attributes)].lower():
-            values = stated(self._source, token.attributes)
-            if (wish := values.get("translate")) in ("yes", "no"):
-                return wish == "yes"
-            if "notranslate" in values.get("class", "").split():
-                return False
-        return token.name not in _ELEMENTS["untranslated"] and (not self._open or self._open[-1][1])
-
     def _values(self, token: Token) -> Iterator[Value]:
         """The texts that people read in a start tag."""
-        for start, end in values_read(token.name, self._source, token.attributes):
+        for start, end in token.values:
             around = self._source[start - 1]
             encode = partial(_in_quotes, around if around in "\"'" else "")
             yield Value(start=start, end=end, decode=unescape, encode=encode)

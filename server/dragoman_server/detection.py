@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from dragoman_bundle.languages import primary_language
 
 from dragoman_server.errors import UnsupportedError
-from dragoman_server.text.cut.segment import holds_letter
+from dragoman_server.text.words import holds_letter
 from dragoman_server.turns import FairThreads
 
 if TYPE_CHECKING:

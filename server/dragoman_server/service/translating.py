@@ -23,13 +23,13 @@ from dragoman_server.text.align.pairs import (
     complete_pair,
     prepare_pair,
 )
-from dragoman_server.text.cut.fit import TextTooLongError, UnitTooLongError
-from dragoman_server.text.cut.segment import holds_letter
+from dragoman_server.text.ask.fit import TextTooLongError, UnitTooLongError
 from dragoman_server.text.find.terms import TermOutputError
 from dragoman_server.text.mapped import Span
 from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.stages import Document, advance, complete, prepare
 from dragoman_server.text.translated import TranslatedText
+from dragoman_server.text.words import holds_letter
 from dragoman_server.turns import FairThreads
 from dragoman_server.wanted import Wanted
 

@@ -4,12 +4,17 @@ Spans count code points of the cleaned text. Pure.
 """
 
 import enum
+import re
 from bisect import bisect_left
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dragoman_server.text.mapped import Span
+from dragoman_server.text.words import holds_letter
+
+_NUMBER_BEFORE = re.compile(r"\d[ \u00a0\u202f]?\Z")
 
 
 class How(enum.Enum):
@@ -117,6 +122,14 @@ class Mark:
         return self.how is How.INSERT
 
 
+class Value(NamedTuple):
+    """What stands in an attribute of a tag; spans count the caller's code points."""
+
+    tag: Span
+    span: Span
+    is_language: bool
+
+
 def disjoint(candidates: Iterable[Mark]) -> tuple[Mark, ...]:
     """The marks that do not overlap, in the text's order. Of two that do, the kind decides, then the length,
     then the order."""
@@ -193,6 +206,18 @@ def text_outside(text: str, span: Span, marks: Sequence[Mark]) -> str:
     )
 
 
+def is_text(text: str, span: Span, marks: Sequence[Mark]) -> bool:
+    """Whether a span has a letter outside of the marks, or a number with the power of a unit, as "2,5 m²"."""
+    if holds_letter(text_outside(text, span, marks)):
+        return True
+    return any(
+        mark.kind is Kind.REFERENCE
+        and text[mark.span[1] - 1] in "²³"
+        and _NUMBER_BEFORE.search(text, max(span[0], mark.span[0] - 2), mark.span[0])
+        for mark in within(marks, span)
+    )
+
+
 def blanked(text: str, marks: Sequence[Mark], sign: str) -> str:
     """The text with a sign in place of each character of the marks, of those that are inserted with a dot."""
     if not marks:
@@ -241,34 +266,3 @@ def cut_to(tags: Iterable[Mark], span: Span) -> tuple[Mark, ...]:
             closing = None if closing is None else closing + (outer.closing or "")
         found[overlap] = Mark(span=overlap, kind=Kind.ELEMENT, output=opening, closing=closing)
     return (*found.values(), *others)
-
-
-class Opened:
-    """What was opened and not closed yet, each with its place."""
-
-    def __init__(self) -> None:
-        self._stack: list[tuple[str | int, int]] = []
-        self._num_open: Counter[str | int] = Counter()
-
-    def __contains__(self, key: str | int) -> bool:
-        return self._num_open[key] > 0
-
-    @property
-    def last(self) -> int | None:
-        """The place of the last one."""
-        return self._stack[-1][1] if self._stack else None
-
-    def append(self, key: str | int, place: int) -> None:
-        self._stack.append((key, place))
-        self._num_open[key] += 1
-
-    def close(self, key: str | int | None) -> list[int]:
-        """The places of all down to the last one of that key, which are open no more; of None of all."""
-        places: list[int] = []
-        if key is None or key in self:
-            last: str | int | None = None
-            while self._stack and (last is None or last != key):
-                last, place = self._stack.pop()
-                self._num_open[last] -= 1
-                places.append(place)
-        return places

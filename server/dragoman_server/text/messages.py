@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from dragoman_server.text.ask.masks import is_quantity
+from dragoman_server.text.choices import TOKENS, Branch, Choice, Syntax, parse, quotes
 from dragoman_server.text.cut.segment import segment
-from dragoman_server.text.find.choices import TOKENS, Branch, Choice, Syntax, parse, quotes
 from dragoman_server.text.mapped import Edit, Mapped, Span, moved
 from dragoman_server.text.marks import Kind, Mark, outside
 from dragoman_server.text.passage import Passage
@@ -93,7 +93,25 @@ Choices = Sequence[tuple[Mark, Choice | None]]
 """Marks of choices, with what each is; None for one that can't be read."""
 
 
-def choices_in(passage: Passage) -> Choices:
+def open_message(passage: Passage, scope: Scope | None, *, is_whole: bool) -> tuple[Passage, Opened | None]:
+    """A text, of a message of that scope if it is a part of one already, without its choices.
+
+    None where it is no message: it is to stay whole, none of its choices can be read, it has signs of its own
+    or too many parts. The passage warns of its choices then.
+    """
+    text, choices = passage.source.text, _choices_in(passage)
+    syntax = next((choice.syntax for _, choice in choices if choice is not None), None)
+    if scope is None and syntax is not None:
+        scope = Scope(syntax=syntax, has_pairs="''" in text)
+    has_signs = re.search(f"[{_SIGNS}]", text) is not None
+    # A prefix is of one sentence, of which there would be several.
+    is_whole = is_whole or has_signs or bool(passage.options.target_prefix)
+    if scope is None or is_whole or len(_SYNTAX.findall(text)) > _MAX_SIGNS:
+        return replace(passage, warnings=tuple(_untranslated(passage, mark) for mark, _ in choices)), None
+    return passage, _Opening(passage, choices, scope).opened()
+
+
+def _choices_in(passage: Passage) -> Choices:
     """The choices of a text, in order. One that stands within quotes of ICU's is none, and all of these."""
     text = passage.source.text
     found: list[tuple[Mark, Choice | None]] = []
@@ -109,27 +127,13 @@ def choices_in(passage: Passage) -> Choices:
     return found
 
 
-def untranslated(passage: Passage, mark: Mark) -> TranslationWarning:
+def _untranslated(passage: Passage, mark: Mark) -> TranslationWarning:
     """The warning of a choice that stays as it is."""
     return TranslationWarning(kind=WarningKind.UNTRANSLATED, span=passage.source.back(mark.span))
 
 
-def open_message(passage: Passage, choices: Choices, scope: Scope | None) -> Opened | None:
-    """A text, of a message of that scope if it is a part of one already, without its choices.
-
-    None where it is no message: none of its choices can be read, it has signs of its own, or too many parts.
-    """
-    text = passage.source.text
-    syntax = next((choice.syntax for _, choice in choices if choice is not None), None)
-    if scope is None and syntax is not None:
-        scope = Scope(syntax=syntax, has_pairs="''" in text)
-    if scope is None or re.search(f"[{_SIGNS}]", text) or len(_SYNTAX.findall(text)) > _MAX_SIGNS:
-        return None
-    return _Opening(passage, choices, scope).opened()
-
-
 class _Opening:
-    def __init__(self, passage: Passage, choices: Sequence[tuple[Mark, Choice | None]], scope: Scope) -> None:
+    def __init__(self, passage: Passage, choices: Choices, scope: Scope) -> None:
         self._passage = passage
         self._choices = choices
         self._scope = scope
@@ -164,7 +168,7 @@ class _Opening:
             span, kind, others = mark.span, Kind.PLACEHOLDER, self._choices[:0]
             branches = None if choice is None else self._branches(mark, choice)
             if choice is None or branches is None:
-                self._warnings.append(untranslated(passage, mark))
+                self._warnings.append(_untranslated(passage, mark))
                 sign = self._literal(kind, span)
             else:
                 sentence = sentences[bisect_right(sentences, span[0], key=itemgetter(0)) - 1]

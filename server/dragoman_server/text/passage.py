@@ -14,11 +14,10 @@ from functools import cached_property
 from dragoman_bundle import Bundle
 
 from dragoman_server.engine.request import SearchOptions, Sentence, SentenceResult
-from dragoman_server.text.ask.seams import Seams
 from dragoman_server.text.mapped import Mapped, Span
-from dragoman_server.text.marks import How, Kind, Mark, within
+from dragoman_server.text.marks import How, Kind, Mark, Value, within
 from dragoman_server.text.options import TextFormat, TranslationOptions
-from dragoman_server.text.read.attributes import Attributes
+from dragoman_server.text.seams import Seams
 from dragoman_server.text.translated import NO_TIME, Timings, TranslatedHypothesis, TranslationWarning
 from dragoman_server.wanted import Wanted
 
@@ -72,9 +71,9 @@ class Attempt:
     """The elements that are masked, and how what they hold is translated: its pieces are behind the first."""
 
     @property
-    def has_sentences(self) -> bool:
-        """Whether the engine has anything to do for it."""
-        return any(shown.ids for piece in self.pieces for shown in piece.shown)
+    def num_tokens(self) -> int:
+        """Source tokens of all that the engine searches for it, ends included."""
+        return sum(len(shown.ids) for piece in self.pieces for shown in piece.shown)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +123,8 @@ class Passage:
     """Whether anybody waits for it, with the deadline. Every stage asks it, and raises UnwantedError."""
     source: Mapped
     """The cleaned text; its origin is the caller's."""
-    attributes: Attributes | None = None
-    """What its tags hold for people, if anything."""
+    values: Sequence[Value] = ()
+    """What its tags hold for people."""
     tokenizer_text: str
     """The cleaned text as it is tokenized, which is as long."""
     marks: tuple[Mark, ...] = ()

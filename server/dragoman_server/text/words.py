@@ -92,6 +92,11 @@ class _Traits(dict[int, str]):
         return trait
 
 
+def holds_letter(text: str) -> bool:
+    """Whether there is a letter of any script in it: a character of one of Unicode's categories L."""
+    return any(map(str.isalpha, text))
+
+
 def is_of_word(character: str) -> bool:
     """Whether it is a letter, a number or a mark on one."""
     return unicodedata.category(character)[0] in "LNM"

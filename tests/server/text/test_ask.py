@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.growth import assert_linear
 
 from dragoman_server.text.ask.masks import masks_for, occurrences
-from dragoman_server.text.ask.seams import Seams, seams_between
 from dragoman_server.text.marks import Kind, Mark
+from dragoman_server.text.seams import Seams, seams_between
 
 
 @pytest.mark.parametrize(

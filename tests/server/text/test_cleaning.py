@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.server.text.answering import PLAIN
 from tests.shipped import shipped_bundle
 
-from dragoman_server.text.cut.fit import UnitTooLongError
+from dragoman_server.text.ask.fit import UnitTooLongError
 from dragoman_server.text.options import LengthPolicy
 from dragoman_server.text.passage import Passage
 from dragoman_server.text.read.clean import clean, for_tokenizer

@@ -7,8 +7,8 @@ import pytest
 from babel import Locale
 from tests.server.text.answering import PLAIN, copies, shipped, translated
 
-from dragoman_server.text.find.notation import notation
-from dragoman_server.text.find.numbers import in_notation, missing_numbers, numbers_in, written
+from dragoman_server.text.find.notation import in_notation, notation, written
+from dragoman_server.text.find.numbers import missing_numbers, numbers_in
 
 
 def missing(source: str, answer: str, source_language: str = "de", target_language: str = "en") -> list[str]:

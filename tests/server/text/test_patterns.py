@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.growth import assert_linear
 from tests.server.text.answering import ANSWERING, HTML, PLAIN, Answer, noting, shipped, translated
 
-from dragoman_server.text.find.table import TABLE
+from dragoman_server.text.find.finding import TABLE
 from dragoman_server.text.options import TranslationOptions
 
 UNITS = (

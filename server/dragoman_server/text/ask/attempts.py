@@ -9,9 +9,7 @@ from itertools import zip_longest
 from dragoman_bundle import Bundle
 
 from dragoman_server.text.ask.masks import NUM_VARIANTS, masks_for
-from dragoman_server.text.ask.seams import seams_between
-from dragoman_server.text.cut.segment import holds_letter
-from dragoman_server.text.find.pairs import has_words_outside, matched
+from dragoman_server.text.brackets import has_words_outside, matched
 from dragoman_server.text.mapped import Edit, Mapped, Span, moved
 from dragoman_server.text.marks import (
     How,
@@ -27,7 +25,8 @@ from dragoman_server.text.marks import (
     within,
 )
 from dragoman_server.text.passage import Attempt, Passage, Piece, Shown, Stage, Unit
-from dragoman_server.text.words import is_of_word, readings
+from dragoman_server.text.seams import seams_between
+from dragoman_server.text.words import holds_letter, is_of_word, readings
 
 _SIGNS_BETWEEN = re.compile(r"[-–—/()+ ]{1,4}")
 
@@ -43,10 +42,11 @@ def first_attempt(passage: Passage, unit: Unit) -> Attempt:
     return _masked(passage, unit, Stage.FIRST, ()) or _apart(passage, unit, unit.span)
 
 
-def next_attempt(passage: Passage, unit: Unit, lost: Sequence[Mark]) -> Attempt:
-    """The attempt at a unit after one that failed. `lost` are numbers and elements that were lost."""
-    found = _masked(passage, unit, Stage.AGAIN, lost) if unit.attempt.stage is Stage.FIRST else None
-    return found or _apart(passage, unit, unit.span)
+def ask_again(passage: Passage, unit: Unit) -> Unit:
+    """The unit, no answer to which would do, with its next attempt. `lost` of it are numbers and elements."""
+    found = _masked(passage, unit, Stage.AGAIN, unit.lost) if unit.attempt.stage is Stage.FIRST else None
+    attempt = tokenized(found or _apart(passage, unit, unit.span), passage.bundle)
+    return replace(unit, attempt=attempt, first=unit.first if attempt.contents else None)
 
 
 def tokenized(attempt: Attempt, bundle: Bundle, known: Sequence[int] | None = None) -> Attempt:

@@ -5,17 +5,17 @@ Ranges are half-open and count code points of the text that is given.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 
 from dragoman_bundle.languages import primary_language, writes_spaces
 
+from dragoman_server.text.brackets import matched
 from dragoman_server.text.cut.rules import rules_for
-from dragoman_server.text.find.pairs import matched
 from dragoman_server.text.mapped import Span
-from dragoman_server.text.marks import Kind, Mark, text_outside, trimmed, within
+from dragoman_server.text.marks import Mark, is_text, trimmed, within
 from dragoman_server.text.options import Segmentation
 from dragoman_server.text.passage import Passage
+from dragoman_server.text.words import holds_letter
 
 # The line ends of str.splitlines.
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
@@ -44,14 +44,9 @@ _MAX_SIGNS = 20
 _MAX_LAYERS = 12
 _ONLY_SIGNS = re.compile(r"[\s.!?…:;,–—。！？，、：；-]{0,20}")
 _OTHER_SPACE = re.compile(r"[^\S ]")
-_SPACES = re.compile(r"\s+")
-_NUMBER_BEFORE = re.compile(r"\d[ \u00a0\u202f]?\Z")
-_CLAUSE_END = re.compile(r"[,;:.!?…)\]–—][\"'”’»]*\s+|\s[-–—]\s+|[、。，；：！？]\s*")
-_ZERO_WIDTH_JOINER = "\u200d"
-_SKIN_TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 
 
-def cut(passage: Passage) -> list[Span]:
+def cut_spans(passage: Passage) -> list[Span]:
     """The spans of a passage's units, without emoji at their ends and with something to translate in each.
 
     Where protection is automatic, they are without what frames them, too.
@@ -71,18 +66,6 @@ def cut(passage: Passage) -> list[Span]:
             parts = [unframed(text, part, marks, source) for part in _speech(text, inner, marks)]
         found += [part for part in parts if part and is_text(text, part, marks)]
     return found
-
-
-def is_text(text: str, span: Span, marks: Sequence[Mark]) -> bool:
-    """Whether a span has a letter outside of the marks, or a number with the power of a unit, as "2,5 m²"."""
-    if holds_letter(text_outside(text, span, marks)):
-        return True
-    return any(
-        mark.kind is Kind.REFERENCE
-        and text[mark.span[1] - 1] in "²³"
-        and _NUMBER_BEFORE.search(text, max(span[0], mark.span[0] - 2), mark.span[0])
-        for mark in within(marks, span)
-    )
 
 
 def _speech(text: str, span: Span, marks: Sequence[Mark]) -> Iterator[Span]:
@@ -159,26 +142,6 @@ def segment(text: str, *, language: str, mode: Segmentation) -> list[Span]:
     return spans
 
 
-def holds_letter(text: str) -> bool:
-    """Whether there is a letter of any script in it: a character of one of Unicode's categories L."""
-    return any(map(str.isalpha, text))
-
-
-def halve(text: str, span: Span) -> tuple[Span, Span] | None:
-    """Cuts a unit in two near its middle: at a clause's end, else at white space, else between characters.
-
-    A base character keeps its combining marks. None where there is nothing left to cut.
-    """
-    start, end = span
-    middle = (start + end) // 2
-    quarter = max(1, (end - start) // 4)
-    cuts = [match.end() for match in _CLAUSE_END.finditer(text, start + quarter, end - quarter)]
-    cuts = cuts or [match.end() for match in _SPACES.finditer(text, start, end)]
-    cut = min(cuts, key=lambda position: abs(position - middle)) if cuts else _between_characters(text, span)
-    left, right = trimmed(text, (start, cut)), trimmed(text, (cut, end))
-    return (left, right) if left and right else None
-
-
 def filler_for(language: str) -> str:
     """The separator between two sentences of that language where the source language wrote none."""
     return " " if writes_spaces(language) else ""
@@ -215,14 +178,3 @@ def _sentences(text: str, line: Span, language: str) -> Iterator[Span]:
         start = line[0] + end
     if start < line[1]:
         yield start, line[1]
-
-
-def _between_characters(text: str, span: Span) -> int:
-    start, end = span
-    middle = (start + end) // 2
-    for cut in range(middle, end):
-        continues = unicodedata.category(text[cut]).startswith("M") or text[cut] in _SKIN_TONES
-        joined = _ZERO_WIDTH_JOINER in (text[cut], text[cut - 1])
-        if cut > start and not continues and not joined:
-            return cut
-    return middle

@@ -4,6 +4,7 @@ import functools
 import gettext
 import json
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ from typing import Any
 
 from dragoman_bundle.languages import primary_language
 
+from dragoman_server.text.mapped import Span
+
+SIGNS = "-−+"
 SPACES = "\u00a0\u202f\u2009 "
 _NO_UNIT = frozenset(
     ("in", "a", "A", "at", "as", "an", "to", "d", "j", "n", "no", "on", "is", "da", "do", "de")
@@ -24,9 +28,29 @@ _POWERS = "²³"
 _MAX_DIGITS = 9
 """Digits of a number whose plural category is asked for."""
 _HALVES = r"(?P<half>[AaPp])(?:\.[Mm](?:\.(?!\Z))?|[Mm])|(?:{am})|(?P<pm>{pm})"
+_YEAR = r"(?P<year>[12]\d{3})(?![\d.,:]\d|\d)"
+YEAR_BEHIND = re.compile(rf"(?:st|nd|rd|th)?(?!\w)(?:,[{SPACES}]{_YEAR})?")
+"""Finds the ending of a day behind its month, and the year if there is one."""
 _OTHER_NAMES = {"nb": "no", "nn": "no", "tl": "fil"}
 _O_CLOCK = {"de": "Uhr", "lb": "Auer", "nl": "uur", "en": "o['’]clock", "da": "Uhr"}
 """Words behind the hour of a day; the hours of English are twelve."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number:
+    """A number as it stands in a text, with what it counts."""
+
+    span: Span
+    text: str
+    """The number alone."""
+    units: frozenset[str] = frozenset()
+    """The units that it may be of; CLDR's names, and the codes of currencies."""
+    times: frozenset[str] = frozenset()
+    """The times of a day that it may be: "17:30"."""
+    is_ordinal: bool = False
+    """Whether it has the ending of an ordinal: "21st"."""
+    date: tuple[int, int, str] | None = None
+    """The day, the month and the year, "" where there is none, of a date in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +65,14 @@ class Notation:
     units: Mapping[str, frozenset[str]]
     """The units that a form may be of, by the form as it is and in small letters."""
     months: Mapping[str, int]
-    month: re.Pattern[str] | None
-    """Finds a month's name; None of a language without, as of Chinese."""
+    """The months by their names; none of a language without, as of Chinese."""
+    month_behind: re.Pattern[str]
+    """Finds a month, and the year if there is one, behind a day."""
+    month_before: re.Pattern[str]
+    ordinal: re.Pattern[str] | None
+    """Finds the ending that makes a number an ordinal."""
+    ordinals: Sequence[tuple[str, str]]
+    """Which numbers are written with which of those endings."""
     time: re.Pattern[str]
     """Finds what makes an hour of a number."""
     data: Mapping[str, Any]
@@ -88,7 +118,7 @@ class Notation:
 
     def date(self, day: int, month: int, year: str) -> str | None:
         """A day in words; None where the language's are unknown."""
-        if not self.data or self.month is None:
+        if not self.data or not self.months:
             return None
         pattern: str = self.data["dates"][0 if year else 1]
         values = {"d": str(day), "dd": f"{day:02}", "MMMM": self.data["month"][month - 1], "y": year}
@@ -132,6 +162,8 @@ def notation(language: str) -> Notation:
         for name in listed
         if not any(map(str.isdigit, name))
     }
+    month = f"(?P<month>{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})"
+    ordinal = _ordinals().get(primary, {})
     am, pm = map(re.escape, data.get("periods", ("AM", "PM")))
     halves = _HALVES.format(am=am, pm=pm)
     clock = _O_CLOCK.get(primary, "")
@@ -146,12 +178,57 @@ def notation(language: str) -> Notation:
         before=_pattern(rf"(?<!\w)(?P<unit>{{}})[{SPACES}]?\Z", first),
         units={form: frozenset(found) for form, found in _both(units, first)},
         months=names,
-        month=re.compile(f"(?P<month>{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})")
-        if names
-        else None,
+        month_behind=re.compile(
+            rf"(?:\.|st|nd|rd|th|er|º|ª|e)?[{SPACES}](?:of |de |di |d['’])?(?:{month})(?!\w)"
+            rf"(?:\.(?=[{SPACES}]\d))?(?:,?[{SPACES}](?:de )?{_YEAR})?"
+        ),
+        month_before=re.compile(rf"(?<!\w)(?:{month})\.?[{SPACES}]\Z"),
+        ordinal=re.compile(f"(?:{ordinal['ending']})(?!\\w)") if ordinal else None,
+        ordinals=ordinal.get("written", ()),
         time=re.compile(rf"[{SPACES}]?(?:{halves}{'|(?P<clock>' + clock + ')' if clock else ''})(?!\w)"),
         data=data,
     )
+
+
+def written(number: Number, *, source_language: str, target_language: str) -> str | None:
+    """A number with what it counts as the target writes it; None where the target's words are unknown."""
+    target = notation(target_language)
+    if number.date is not None:
+        return target.date(*number.date)
+    if number.times:
+        time = min(number.times, key=len)
+        if time.startswith("="):
+            return None
+        hour, minute, _ = time.split(":")
+        return target.hour(int(hour), minute, is_full=":" not in number.text)
+    figure = in_notation(number.text, source_language=source_language, target_language=target_language)
+    if number.is_ordinal:
+        endings = target.ordinals
+        return next((figure + ending for numbers, ending in endings if re.fullmatch(numbers, figure)), None)
+    if not number.units:
+        return figure
+    return target.with_unit(figure, number.units, is_one=number.text == "1")
+
+
+def in_notation(number: str, *, source_language: str, target_language: str) -> str:
+    """A plain number in the target's notation; anything that is not certain to be one as it stands."""
+    source_point, target_point = notation(source_language).decimal, notation(target_language).decimal
+    if source_point == target_point or number.isdecimal():
+        return number
+    group = "," if source_point == "." else "."
+    digits = number.lstrip(SIGNS)
+    decimals = rf"{re.escape(source_point)}\d+"
+    if not re.fullmatch(rf"\d{{1,3}}(?:{re.escape(group)}\d{{3}})*(?:{decimals})?|\d+{decimals}", digits):
+        return number
+    target_group = notation(target_language).group
+    return number.translate({ord(group): target_group, ord(source_point): target_point})
+
+
+@functools.cache
+def _ordinals() -> Mapping[str, Mapping[str, Any]]:
+    path = files("dragoman_server.text.find") / "ordinals.toml"
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {language: table for languages, table in tables.items() for language in languages.split()}
 
 
 def _both(*tables: Mapping[str, set[str]]) -> Iterable[tuple[str, set[str]]]:

@@ -5,20 +5,13 @@ as "2,500" or "2500", never as "2,50", with the unit that it counts, in whatever
 parts in any order, a time may be one of twelve hours where the answer says of which half of the day.
 """
 
-import functools
 import re
-import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from importlib.resources import files
-from typing import Any
+from dataclasses import replace
 
-from dragoman_bundle.languages import primary_language
-
-from dragoman_server.text.find.notation import SPACES, Notation, notation
-from dragoman_server.text.mapped import Span
+from dragoman_server.text.find.notation import SIGNS, SPACES, YEAR_BEHIND, Notation, Number, notation
 
 _SPACE = rf"[{SPACES}]"
 _FRACTIONS = "½¼¾⅐-⅞↉"
@@ -29,7 +22,6 @@ _NUMBER = re.compile(
     rf"\d{{1,3}}(?:{_SPACE}\d{{3}})++(?:[.,]\d++)?(?!\d)|\d++(?:[.,:/’']\d++)*+)[{_FRACTIONS}{_RAISED}]*+"
     rf"|[{_FRACTIONS}]"
 )
-_SIGNS = "-−+"
 _GROUPS = re.compile(r"\d+")
 _SEPARATORS = re.compile(r"[^\d]")
 _TIME = re.compile(r"(2[0-4]|[01]?\d):([0-5]\d)(?::([0-5]\d))?")
@@ -42,29 +34,11 @@ _HALF_DAY = 12
 _SMALL_CHANGE = 2
 """Decimals of which zeros at the end may be left out: of more of them nobody writes "5,0000 €"."""
 _DAY_ALONE = re.compile(r"0?[1-9]|[12]\d|3[01]")
-_YEAR_BEHIND = re.compile(rf"(?:st|nd|rd|th)?(?!\w)(?:,[{SPACES}](?P<year>[12]\d{{3}})(?![\d.,:]\d|\d))?")
 _MAX_BEFORE = 24
 """Characters before a number that are looked at for what belongs to it."""
 _VALUE = re.compile(r"-?\d+(?:\.\d+)?")
 """A reading of a number in a language's notation; one that is none begins with "="."""
 _WITH_FRACTION = re.compile(rf"(\d*)([{_FRACTIONS}])")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Number:
-    """A number as it stands in a text, with what it counts."""
-
-    span: Span
-    text: str
-    """The number alone."""
-    units: frozenset[str] = frozenset()
-    """The units that it may be of; CLDR's names, and the codes of currencies."""
-    times: frozenset[str] = frozenset()
-    """The times of a day that it may be: "17:30"."""
-    is_ordinal: bool = False
-    """Whether it has the ending of an ordinal: "21st"."""
-    date: tuple[int, int, str] | None = None
-    """The day, the month and the year, "" where there is none, of a date in words."""
 
 
 def numbers_in(text: str, language: str = "") -> list[Number]:
@@ -77,8 +51,9 @@ def numbers_in(text: str, language: str = "") -> list[Number]:
     for found in _NUMBER.finditer(text):
         if found.start() >= end:
             number = _with_company(text, found, known, end)
-            if number.text == text[slice(*number.span)] and number.text.isdecimal():
-                number = _with_ending(text, number, language)
+            is_alone = number.text == text[slice(*number.span)] and number.text.isdecimal()
+            if is_alone and known.ordinal and (ending := known.ordinal.match(text, number.span[1])):
+                number = replace(number, span=(number.span[0], ending.end()), is_ordinal=True)
             numbers.append(number)
             end = number.span[1]
     return numbers
@@ -97,43 +72,16 @@ def _with_company(text: str, found: re.Match[str], known: Notation, begin: int) 
         return replace(number, span=(start, time.end()), times=_times(found[0], time))
     if known.behind and (unit := known.behind.match(text, end)):
         return replace(number, span=(start, unit.end()), units=known.units_of(unit["unit"]))
-    if known.month and _DAY_ALONE.fullmatch(found[0]):
+    if known.months and _DAY_ALONE.fullmatch(found[0]):
         before = None
-        if (year := _date_behind(known.month).match(text, end)) is None:
-            before = _month_before(known.month).search(text, max(begin, start - _MAX_BEFORE), start)
-            year = _YEAR_BEHIND.match(text, end) if before else None
+        if (year := known.month_behind.match(text, end)) is None:
+            before = known.month_before.search(text, max(begin, start - _MAX_BEFORE), start)
+            year = YEAR_BEHIND.match(text, end) if before else None
         if year:
             month = known.months[(before or year)["month"]]
             place = before.start() if before else start, year.end()
             return replace(number, span=place, date=(int(found[0]), month, year["year"] or ""))
     return number
-
-
-def _with_ending(text: str, number: Number, language: str) -> Number:
-    """A number with the ending that makes it an ordinal, if one stands there."""
-    ordinal = _ordinals().get(primary_language(language))
-    found = ordinal and re.compile(f"(?:{ordinal['ending']})(?!\\w)").match(text, number.span[1])
-    return replace(number, span=(number.span[0], found.end()), is_ordinal=True) if found else number
-
-
-@functools.cache
-def _ordinals() -> dict[str, Any]:
-    path = files("dragoman_server.text.find") / "ordinals.toml"
-    tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {language: table for languages, table in tables.items() for language in languages.split()}
-
-
-@functools.cache
-def _date_behind(month: re.Pattern[str]) -> re.Pattern[str]:
-    return re.compile(
-        rf"(?:\.|st|nd|rd|th|er|º|ª|e)?[{SPACES}](?:of |de |di |d['’])?(?:{month.pattern})(?!\w)"
-        rf"(?:\.(?=[{SPACES}]\d))?(?:,?[{SPACES}](?:de )?(?P<year>[12]\d{{3}})(?![\d.,:]\d|\d))?"
-    )
-
-
-@functools.cache
-def _month_before(month: re.Pattern[str]) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w)(?:{month.pattern})\.?[{SPACES}]\Z")
 
 
 def _times(figure: str, found: re.Match[str]) -> frozenset[str]:
@@ -191,40 +139,6 @@ def is_ambiguous(number: str, language: str) -> bool:
     return re.fullmatch(rf"[1-9]\d{{0,2}}{re.escape(notation(language).decimal)}\d{{3}}", number) is not None
 
 
-def written(number: Number, *, source_language: str, target_language: str) -> str | None:
-    """A number with what it counts as the target writes it; None where the target's words are unknown."""
-    target = notation(target_language)
-    if number.date is not None:
-        return target.date(*number.date)
-    if number.times:
-        time = min(number.times, key=len)
-        if time.startswith("="):
-            return None
-        hour, minute, _ = time.split(":")
-        return target.hour(int(hour), minute, is_full=":" not in number.text)
-    figure = in_notation(number.text, source_language=source_language, target_language=target_language)
-    if number.is_ordinal:
-        forms = _ordinals().get(primary_language(target_language), {"written": ()})["written"]
-        return next((figure + ending for numbers, ending in forms if re.fullmatch(numbers, figure)), None)
-    if not number.units:
-        return figure
-    return target.with_unit(figure, number.units, is_one=number.text == "1")
-
-
-def in_notation(number: str, *, source_language: str, target_language: str) -> str:
-    """A plain number in the target's notation; anything that is not certain to be one as it stands."""
-    source_point, target_point = notation(source_language).decimal, notation(target_language).decimal
-    if source_point == target_point or number.isdecimal():
-        return number
-    group = "," if source_point == "." else "."
-    digits = number.lstrip(_SIGNS)
-    decimals = rf"{re.escape(source_point)}\d+"
-    if not re.fullmatch(rf"\d{{1,3}}(?:{re.escape(group)}\d{{3}})*(?:{decimals})?|\d+{decimals}", digits):
-        return number
-    target_group = notation(target_language).group
-    return number.translate({ord(group): target_group, ord(source_point): target_point})
-
-
 def _readings(found: Number, language: str) -> frozenset[str]:
     """The possible values of a number, as strings that are equal where the values are."""
     if found.times:
@@ -233,7 +147,7 @@ def _readings(found: Number, language: str) -> frozenset[str]:
         return frozenset(("/".join(sorted(filter(None, map(str, found.date)))),))
     number = found.text
     sign = "-" if number[0] in "-−" else ""
-    digits = number.lstrip(_SIGNS)
+    digits = number.lstrip(SIGNS)
     time = _TIME.fullmatch(digits)
     if time:
         hours, minutes, seconds = int(time[1]), time[2], time[3] or "00"

@@ -8,40 +8,23 @@ import functools
 import re
 import tomllib
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 
 from dragoman_bundle.languages import primary_language, writes_spaces
 
-from dragoman_server.text.mapped import Span
-from dragoman_server.text.marks import Kind, Mark, Opened, blanked
+from dragoman_server.text.brackets import BRACKETS, CLOSING, FAMILY, ONE_SIDED, OPENING, QUOTES, Opened
+from dragoman_server.text.marks import Kind, Mark, blanked
 from dragoman_server.text.words import IS_UNSPACED
 
-_BRACKETS = (
-    "()[]{}༺༻༼༽᚛᚜⁅⁆⁽⁾₍₎⌈⌉⌊⌋\u2329\u232a❨❩❪❫❬❭❮❯❰❱❲❳❴❵⟅⟆⟦⟧⟨⟩⟪⟫⟬⟭⟮⟯⦃⦄⦅⦆⦇⦈⦉⦊⦋⦌⦍⦐⦏⦎⦑⦒⦓⦔⦕⦖⦗⦘⧘⧙⧚⧛⧼⧽"
-    "⸢⸣⸤⸥⸦⸧⸨⸩⹕⹖⹗⹘⹙⹚⹛⹜〈〉《》【】〔〕〖〗〘〙〚〛﹙﹚﹛﹜﹝﹞（）［］｛｝｟｠｢｣"
-)
-_CLOSING = dict(zip(_BRACKETS[::2], _BRACKETS[1::2], strict=True))
-_OPENING = {closing: opening for opening, closing in _CLOSING.items()}
-_WIDE = {"(": "（", ")": "）"}
-_QUOTES = ('"„“”‟〝〞', "'‚‘’‛", "«»", "‹›", "「」", "『』")
-"""The marks that close each other, by turns of quotations and of those within."""
-_FAMILY = {sign: rank for rank, family in enumerate(_QUOTES) for sign in family}
 _LOW = "„‚〝"
-_ONE_SIDED = frozenset("„“”‟〝〞«»‹›「」『』")
-"""The quotation marks that are no apostrophes, and that show on which side they stand."""
 _SPACED = "«»‹›"
 """Have spaces on their inner side, as French writes them."""
-_SIGN = re.compile(f"[{re.escape(_BRACKETS + ''.join(_QUOTES))}\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_UNMISTAKABLE = re.compile(f'["‚{re.escape(_BRACKETS)}{"".join(sorted(_ONE_SIDED))}]')
-"""What is no apostrophe."""
+_WIDE = {"(": "（", ")": "）"}
+_SIGN = re.compile(f"[{re.escape(BRACKETS + ''.join(QUOTES))}\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 # "the '90s", "rock 'n' roll", "'tis"
 _ELISION = re.compile(r"['’](?:\d|(?:s|n|t|d|m|re|ve|ll|em|tis|twas|cause|til|cos)(?!\w))", re.IGNORECASE)
 _SPACES = tuple(" \u00a0\u202f")
-
-Pair = tuple[Mark | None, Mark | None]
-"""What opens and what closes; one of the two may be elsewhere."""
 
 
 def find_pairs(text: str, marks: Sequence[Mark], target: str) -> list[Mark]:
@@ -52,80 +35,6 @@ def find_pairs(text: str, marks: Sequence[Mark], target: str) -> list[Mark]:
     if _SIGN.search(text) is None or not any(map(str.isalpha, text)):
         return []
     return sorted(_Finder(blanked(text, marks, "x"), target).find(), key=lambda mark: mark.span)
-
-
-def matched(marks: Iterable[Mark]) -> list[Pair]:
-    """The pairs among marks, which are in order, in the order that they begin in."""
-    found: list[Pair] = []
-    opened = Opened()
-    for mark in marks:
-        if mark.kind is Kind.OPENING:
-            opened.append(_sort(mark), len(found))
-            found.append((mark, None))
-        elif mark.kind is Kind.CLOSING:
-            if ranks := opened.close(_sort(mark)):
-                found[ranks[-1]] = found[ranks[-1]][0], mark
-            else:
-                found.append((None, mark))
-    return found
-
-
-def sort_of(pair: Pair) -> tuple[str, bool, bool]:
-    """The sort that a pair is of: two of one sort may stand for each other."""
-    opening, closing = pair
-    return _sort(opening or closing), opening is None, closing is None
-
-
-def is_within(span: Span, pair: Pair) -> bool:
-    """Whether a span stands within a pair, or on that side of the only one of it."""
-    opening, closing = pair
-    return (opening is None or opening.span[1] <= span[0]) and (closing is None or span[1] <= closing.span[0])
-
-
-def call_within(text: str, pair: Pair) -> str:
-    """The question or exclamation mark before a bracket that closes, "(Really?)"; empty for none."""
-    closing = pair[1]
-    if closing is None or _sort(closing) not in _CLOSING:
-        return ""
-    end = closing.span[0]
-    mark = unicodedata.normalize("NFKC", text[max(0, end - 2) : end].rstrip()[-1:])
-    return mark if mark in ("?", "!") else ""
-
-
-def has_words_outside(text: str, pairs: Iterable[Pair], start: int = 0) -> bool:
-    """Whether there are words behind `start` in none of the pairs."""
-    spans = [
-        (opening.span[0] if opening else start, closing.span[1] if closing else len(text))
-        for opening, closing in pairs
-    ]
-    parts = []
-    for first, last in sorted(spans):
-        parts.append(text[start:first])
-        start = max(start, last)
-    return any(map(str.isalnum, "".join((*parts, text[start:]))))
-
-
-def adds_signs(answer: str, source: str) -> bool:
-    """Whether an answer has more signs of some sort than its source, with a partner or without."""
-    return bool(_count_signs(answer) - _count_signs(source))
-
-
-def without_signs(text: str) -> str:
-    """The text without brackets and quotation marks."""
-    return _UNMISTAKABLE.sub("", text)
-
-
-def _count_signs(text: str) -> Counter[str]:
-    signs = unicodedata.normalize("NFKC", "".join(_UNMISTAKABLE.findall(text)))
-    return Counter('"' if sign in _FAMILY else sign for sign in signs)
-
-
-def _sort(mark: Mark | None) -> str:
-    """The bracket that opens it; of any quotation mark the plain one."""
-    assert mark is not None
-    assert mark.output is not None
-    sign = mark.output.strip()
-    return sign if sign in _CLOSING else _OPENING.get(sign, '"')
 
 
 class _Finder:
@@ -147,18 +56,18 @@ class _Finder:
                 self._last_word = place
             if any(map(str.isspace, between)):
                 self._last_space = place
-            if sign in _CLOSING:
+            if sign in CLOSING:
                 self._opened.append(sign, place)
-            elif sign in _OPENING:
-                yield from self._close(_OPENING[sign], place)
-            elif sign in _FAMILY:
+            elif sign in OPENING:
+                yield from self._close(OPENING[sign], place)
+            elif sign in FAMILY:
                 yield from self._quote(sign, place)
             else:
                 yield from self._alone(self._opened.close(None))
         yield from self._alone(self._opened.close(None))
 
     def _quote(self, sign: str, place: int) -> Iterator[Mark]:
-        family, before, behind = _FAMILY[sign], self._at(place - 1), self._at(place + 1)
+        family, before, behind = FAMILY[sign], self._at(place - 1), self._at(place + 1)
         is_opened = family in self._opened
         opens = not (behind.isspace() or behind in ",.;:!?)") and (
             before.isspace()
@@ -175,7 +84,7 @@ class _Finder:
             self._opened.append(family, place)
         elif closes and is_opened:
             yield from self._close(family, place)
-        elif closes and sign in _ONE_SIDED:
+        elif closes and sign in ONE_SIDED:
             yield self._mark(Kind.CLOSING, place)
 
     def _close(self, key: str | int, place: int) -> Iterator[Mark]:
@@ -192,11 +101,11 @@ class _Finder:
 
     def _alone(self, places: Iterable[int]) -> Iterator[Mark]:
         """What opens and is not closed is a mark where it shows that it opens."""
-        return (self._mark(Kind.OPENING, place) for place in places if self._text[place] in _ONE_SIDED)
+        return (self._mark(Kind.OPENING, place) for place in places if self._text[place] in ONE_SIDED)
 
     def _mark(self, kind: Kind, place: int, *, is_plain: bool = False) -> Mark:
         sign, start, end = self._text[place], place, place + 1
-        family = _FAMILY.get(sign)
+        family = FAMILY.get(sign)
         if family is None or is_plain:
             return Mark(span=(start, end), kind=kind, output=_bracket(sign, self._target))
         if sign in _SPACED and kind is Kind.OPENING:

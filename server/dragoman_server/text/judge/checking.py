@@ -5,8 +5,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from dragoman_server.text.ask.masks import occurrences
-from dragoman_server.text.find.numbers import missing_numbers, numbers_in
-from dragoman_server.text.find.pairs import (
+from dragoman_server.text.brackets import (
     adds_signs,
     call_within,
     has_words_outside,
@@ -14,6 +13,7 @@ from dragoman_server.text.find.pairs import (
     matched,
     sort_of,
 )
+from dragoman_server.text.find.numbers import missing_numbers, numbers_in
 from dragoman_server.text.find.pairs import find_pairs as signs_in
 from dragoman_server.text.find.terms import by_stems
 from dragoman_server.text.mapped import Span, moved

@@ -10,8 +10,7 @@ from itertools import islice
 
 from dragoman_server.engine.request import FinishReason, Hypothesis, SentenceResult
 from dragoman_server.text.align.links import linked
-from dragoman_server.text.ask.attempts import next_attempt, tokenized
-from dragoman_server.text.find.pairs import adds_signs, without_signs
+from dragoman_server.text.brackets import adds_signs, without_signs
 from dragoman_server.text.judge.checking import Found, find_masks, find_pairs, lacks_terms, lost_numbers
 from dragoman_server.text.judge.edges import finished
 from dragoman_server.text.judge.writing import Insertion, place, written
@@ -32,15 +31,11 @@ _BEGINNING = re.compile(r"(?:<[^<>]*>|[\s\"'„“”‚‘’«»‹›(\[¿¡-
 """A text up to its first word, behind tags and what opens."""
 
 
-def settled(passage: Passage, unit: Unit) -> Unit:
-    """A unit of which the tokenizer sees nothing with its answer; another is as it was."""
-    if unit.answers or unit.attempt.has_sentences:
-        return unit
-    return judge(passage, unit, [[] for _ in unit.attempt.pieces])
-
-
 def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResult]]) -> Unit:
-    """A unit with answers, or with its next attempt. The results are those of each piece of its attempt."""
+    """A unit with answers, or with what those that would not do have lost.
+
+    The results are those of each piece of its attempt.
+    """
     of_attempt = slowest(result for of_piece in results for result in of_piece)
     timings = Timings(*map(sum, zip(unit.timings, of_attempt, strict=True)))
     judging = _Judging(passage, unit, timings)
@@ -63,9 +58,7 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
             if answers:
                 return judging.done(answers)
     lost = tuple(sorted({*unit.lost, *lost}, key=lambda mark: mark.span))
-    attempt = tokenized(next_attempt(passage, unit, lost), passage.bundle)
-    first_asked = first if attempt.contents else None
-    return settled(passage, replace(unit, attempt=attempt, lost=lost, first=first_asked, timings=timings))
+    return replace(unit, lost=lost, first=first, timings=timings)
 
 
 def distinct(ranked: Iterable[TextT], *, maximum: int) -> Iterator[TextT]:

@@ -1,4 +1,4 @@
-"""Texts with markup, read as the text that is translated and the tags that go around it again.
+"""Texts read: cleaned, and of markup the text that is translated and the tags that go around it again.
 
 The reader of HTML is that of files; it takes whatever is there, and XML's empty elements too.
 """
@@ -11,12 +11,17 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from importlib.resources import files
-from typing import NamedTuple
 
-from dragoman_files.hypertext import LANGUAGE, Token, stated, tokens, values_read
+from dragoman_bundle import Bundle
+
+from dragoman_files.hypertext import LANGUAGE, Token, tokens
+from dragoman_server.text.brackets import Opened
 from dragoman_server.text.mapped import Edit, Mapped, Span, moved
-from dragoman_server.text.marks import Kind, Mark, Opened
-from dragoman_server.text.read.clean import clean
+from dragoman_server.text.marks import Kind, Mark, Value
+from dragoman_server.text.options import TextFormat, TranslationOptions
+from dragoman_server.text.passage import Passage
+from dragoman_server.text.read.clean import clean, for_tokenizer
+from dragoman_server.wanted import Wanted
 
 MAX_UNCLOSED = 16
 """So often a tag or comment that has no end counts as text, and what is behind it is read; then all is
@@ -41,12 +46,24 @@ _FORMULA = re.compile(r"(?<![A-Za-z])(?:[A-Z][a-z]?)+\Z")
 """What a lowered number follows in a formula; `search` takes the end of its range for that of the text."""
 
 
-class Value(NamedTuple):
-    """What stands in an attribute; spans count the caller's code points."""
-
-    tag: Span
-    span: Span
-    is_language: bool
+def read(text: str, bundle: Bundle, options: TranslationOptions, wanted: Wanted) -> Passage:
+    """A text that is cleaned, and of which the markup is read."""
+    marks: list[Mark] = []
+    values: Sequence[Value] = ()
+    if options.text_format is TextFormat.HTML:
+        source, marks, values = read_markup(text, options.protection.untranslated_elements)
+    else:
+        source = clean(text)
+    return Passage(
+        bundle=bundle,
+        options=options,
+        wanted=wanted,
+        source=source,
+        values=values,
+        tokenizer_text=for_tokenizer(source.text),
+        marks=tuple(mark for mark in marks if mark.kind not in (Kind.ELEMENT, Kind.TAG)),
+        tags=tuple(mark for kind in (Kind.ELEMENT, Kind.TAG) for mark in marks if mark.kind is kind),
+    )
 
 
 def read_markup(text: str, untranslated: Collection[str] = ()) -> tuple[Mapped, list[Mark], Sequence[Value]]:
@@ -156,13 +173,8 @@ class _Reader:
             return event.name in self._untranslated
         if event.kind != "open" or end is None:
             return False
-        values = stated(self._text, event.attributes)
-        return (
-            event.name in self._untranslated
-            or event.name in _elements("untranslated")
-            or values.get("translate") == "no"
-            or "notranslate" in values.get("class", "").split()
-        )
+        is_named = event.name in self._untranslated or event.name in _elements("untranslated")
+        return is_named or event.is_translated is False
 
     def _reference(self, span: tuple[int, int], raw: str) -> Iterator[Edit]:
         shown = html.unescape(raw)
@@ -194,7 +206,7 @@ def _values(text: str, event: Token) -> Iterator[Value]:
     spans = {}
     if event.name == "html":
         spans = {found.span(2): True for found in LANGUAGE.finditer(text, *tag)}
-    spans |= dict.fromkeys(values_read(event.name, text, event.attributes), False)
+    spans |= dict.fromkeys(event.values, False)
     for span in sorted(spans):
         if spans[span] or "<" not in text[slice(*span)]:
             yield Value(tag, span, spans[span])

@@ -16,7 +16,7 @@ from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.model import ServedModel
 from dragoman_server.service.call import Call
 from dragoman_server.service.core import ServiceCore
-from dragoman_server.text.cut.segment import holds_letter
+from dragoman_server.text.words import holds_letter
 
 
 def language_name(code: str) -> str:

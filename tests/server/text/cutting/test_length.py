@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_server.text.cut.fit import FittedUnits, UnitTooLongError, fit
+from dragoman_server.text.ask.fit import FittedUnits, UnitTooLongError, fit
 from dragoman_server.text.cut.segment import segment
 from dragoman_server.text.mapped import join
 from dragoman_server.text.options import LengthPolicy, Segmentation

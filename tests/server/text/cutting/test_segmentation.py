@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dragoman_server.text.cut.segment import filler_for, halve, segment
+from dragoman_server.text.ask.fit import halve
+from dragoman_server.text.cut.segment import filler_for, segment
 from dragoman_server.text.mapped import Span, join
 from dragoman_server.text.options import Segmentation
 

@@ -1,15 +1,24 @@
-"""Parts of texts that are kept without being asked for, found by the rules of `patterns.toml`. Pure."""
+"""All that must be kept of a text: by the rules of `patterns.toml`, and by all others that find something.
+
+Pure.
+"""
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
+from itertools import chain
 
 from dragoman_bundle.languages import HANGUL, UNSPACED_CHARACTERS
 
-from dragoman_server.text.find.choices import Syntax, ends_of_braces
-from dragoman_server.text.marks import Kind, Mark
+from dragoman_server.text.choices import Syntax, ends_of_braces
+from dragoman_server.text.find.pairs import find_pairs
+from dragoman_server.text.find.unknown import names_in
+from dragoman_server.text.mapped import Span
+from dragoman_server.text.marks import Kind, Mark, blanked, disjoint
+from dragoman_server.text.passage import Passage
 
 _TOUCHING = re.compile(f"[{UNSPACED_CHARACTERS}]|([{HANGUL}])")
 _PART = re.compile("§([a-z_]+)§")
@@ -150,3 +159,33 @@ def _without_punctuation(text: str, start: int, end: int) -> int:
 
 TABLE = _read()
 """The table of the rules."""
+
+
+def find(passage: Passage, ranges: Sequence[Span] = ()) -> Passage:
+    """The passage with marks of all that must be kept of it, but for what follows from tokens."""
+    source, protection = passage.source, passage.options.protection
+    found = [finder.find(source.text) for finder in protection.finders]
+    if protection.is_automatic:
+        found.append(TABLE.find(source.text))
+    # What nothing is left of is no mark.
+    of_caller = [Mark(span=source.onto(span), kind=Kind.RANGE) for span in ranges]
+    of_caller = [mark for mark in of_caller if mark.span[0] < mark.span[1]]
+    candidates = [*passage.marks, *of_caller, *passage.wanted.each(chain(*found))]
+    choices = [mark for mark in candidates if mark.kind is Kind.CHOICE]
+    marks = disjoint(candidates)
+    if choices:
+        # One that is a part of something else is none; of what is within one nothing is lost.
+        others = disjoint(mark for mark in candidates if mark.kind is not Kind.CHOICE)
+        marks = disjoint((*(mark for mark in choices if not _is_part(mark, others)), *others))
+    if protection.is_automatic:
+        without_marks = blanked(source.text, marks, "_")
+        names = names_in(without_marks, passage.languages, passage.count_pieces)
+        pairs = find_pairs(source.text, marks, passage.languages[1])
+        if more := [*passage.wanted.each(chain(names, pairs))]:
+            marks = disjoint((*marks, *more))
+    return replace(passage, marks=marks)
+
+
+def _is_part(mark: Mark, others: Sequence[Mark]) -> bool:
+    rank = bisect_right(others, mark.span[0], key=lambda other: other.span[0]) - 1
+    return rank >= 0 and others[rank].span[1] >= mark.span[1]

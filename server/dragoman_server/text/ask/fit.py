@@ -3,15 +3,23 @@
 Owns the length policies. Must not know requests or what translates the units.
 """
 
+import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dragoman_server.text.cut.segment import halve, holds_letter
 from dragoman_server.text.mapped import Mapped, Span
+from dragoman_server.text.marks import trimmed
 from dragoman_server.text.options import LengthPolicy
 from dragoman_server.text.read.clean import for_tokenizer
+from dragoman_server.text.words import holds_letter
+
+_SPACES = re.compile(r"\s+")
+_CLAUSE_END = re.compile(r"[,;:.!?…)\]–—][\"'”’»]*\s+|\s[-–—]\s+|[、。，；：！？]\s*")
+_ZERO_WIDTH_JOINER = "\u200d"
+_SKIN_TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 
 
 class UnitTooLongError(ValueError):
@@ -143,3 +151,29 @@ def _around(whole: Sequence[Span], span: Span, halves: tuple[Span, Span]) -> tup
             cut = first if first > start else last
             left = right = cut
     return ((start, left), (right, end)) if start < left and right < end else None
+
+
+def halve(text: str, span: Span) -> tuple[Span, Span] | None:
+    """Cuts a unit in two near its middle: at a clause's end, else at white space, else between characters.
+
+    A base character keeps its combining marks. None where there is nothing left to cut.
+    """
+    start, end = span
+    middle = (start + end) // 2
+    quarter = max(1, (end - start) // 4)
+    cuts = [match.end() for match in _CLAUSE_END.finditer(text, start + quarter, end - quarter)]
+    cuts = cuts or [match.end() for match in _SPACES.finditer(text, start, end)]
+    cut = min(cuts, key=lambda position: abs(position - middle)) if cuts else _between_characters(text, span)
+    left, right = trimmed(text, (start, cut)), trimmed(text, (cut, end))
+    return (left, right) if left and right else None
+
+
+def _between_characters(text: str, span: Span) -> int:
+    start, end = span
+    middle = (start + end) // 2
+    for cut in range(middle, end):
+        continues = unicodedata.category(text[cut]).startswith("M") or text[cut] in _SKIN_TONES
+        joined = _ZERO_WIDTH_JOINER in (text[cut], text[cut - 1])
+        if cut > start and not continues and not joined:
+            return cut
+    return middle

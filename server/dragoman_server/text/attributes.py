@@ -10,7 +10,8 @@ from functools import cached_property
 from dragoman_bundle.languages import primary_language
 
 from dragoman_server.text.mapped import Edit, Mapped, Span, moved
-from dragoman_server.text.read.markup import Value, start_tags
+from dragoman_server.text.marks import Value
+from dragoman_server.text.read.markup import start_tags
 from dragoman_server.text.translated import TranslatedHypothesis, TranslatedText, whole_of, whole_text
 
 

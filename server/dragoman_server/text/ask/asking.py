@@ -1,0 +1,153 @@
+"""A text's units as the model is shown them first: fitted to it, and without words that it can't read."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from dragoman_server.text.ask.attempts import first_attempt, plain_attempt, tokenized, with_end
+from dragoman_server.text.ask.fit import FittedUnit, TextTooLongError, fit
+from dragoman_server.text.cut.units import unit_at
+from dragoman_server.text.find.unknown import has_no_letter_of, unreadable_words
+from dragoman_server.text.mapped import Mapped, Span, moved
+from dragoman_server.text.marks import How, Kind, Mark, disjoint, is_text, text_outside, within
+from dragoman_server.text.passage import Attempt, Passage, Stage, Unit
+from dragoman_server.text.translated import TranslationWarning, WarningKind
+
+# Letters of other scripts than Latin begin here.
+_BEYOND_LATIN = re.compile(
+    r"[\u0370-\u1dff\u2c00-\ua71f\ua800-\ufdff\ufe70-\uffef\U00010000-\U0001bbff\U00020000-\U0003ffff]"
+)
+
+
+def ask(passage: Passage) -> Passage:
+    """The passage with the first attempt at each unit; a unit that is too long is cut.
+
+    Units that the model can't read at all are left out. Raises UnitTooLongError and TextTooLongError.
+    """
+    manifest, options = passage.bundle.manifest, passage.options
+    asking = _Asking(passage)
+    fitted = fit(
+        passage.source,
+        [unit.span for unit in passage.units],
+        tokenizer=passage.bundle.source_tokenizer,
+        max_tokens=manifest.decoding.max_source_tokens,
+        num_ends=int(manifest.source_end),
+        policy=options.length_policy,
+        render=asking.shown_at,
+        whole=[mark.span for mark in passage.marks],
+    )
+    units = [unit for one in passage.wanted.each(fitted.units) if (unit := asking.read(one)) is not None]
+    if options.max_text_tokens is not None:
+        num_tokens = sum(unit.attempt.num_tokens for unit in units)
+        if num_tokens > options.max_text_tokens:
+            raise TextTooLongError(num_tokens=num_tokens, max_tokens=options.max_text_tokens)
+    return replace(
+        passage,
+        units=tuple(units),
+        split=fitted.split,
+        truncated=fitted.truncated,
+        warnings=(*passage.warnings, *asking.warnings),
+    )
+
+
+class _Asking:
+    """The units of one text, by their spans."""
+
+    def __init__(self, passage: Passage) -> None:
+        self._passage = passage
+        self._units = {unit.span: self._begun(unit) for unit in passage.wanted.each(passage.units)}
+        self.warnings: list[TranslationWarning] = []
+
+    def shown_at(self, span: Span) -> str:
+        """The text that the model is shown first of a unit, or that of the unit where it is cut apart."""
+        return self._shown(self._unit(span)).text
+
+    def read(self, fitted: FittedUnit) -> Unit | None:
+        """The unit with its first attempt; None where the model can't read anything of it."""
+        passage, span = self._passage, fitted.span
+        unit = self._unit(span)
+        known: Sequence[int] | None = fitted.ids if unit.attempt.stage is Stage.FIRST else None
+        if fitted.is_truncated and not unit.is_plain:
+            unit, known = self._truncated(unit, len(fitted.ids)), None
+        elif words := self._unreadable(unit, fitted.ids):
+            marks = disjoint((*within(passage.marks, span), *words))
+            if not is_text(passage.tokenizer_text, span, marks):
+                self._warn(WarningKind.UNTRANSLATED, span)
+                return None
+            again = unit_at(passage, span, marks)
+            unit, known = self._begun(again), None
+        if unit.is_plain:
+            if known is None:
+                text = passage.tokenizer_text[slice(*unit.span)]
+                [known] = passage.bundle.source_tokenizer.encode_ids([text])
+            ids = with_end(known, passage.bundle)
+            return replace(unit, attempt=plain_attempt(passage, unit.span, ids))
+        return replace(unit, attempt=tokenized(unit.attempt, passage.bundle, known))
+
+    def _unit(self, span: Span) -> Unit:
+        """The unit at a span, with its first attempt unless it is plain."""
+        if span not in self._units:
+            self._passage.wanted.check()
+            self._units[span] = self._begun(unit_at(self._passage, span))
+        return self._units[span]
+
+    def _begun(self, unit: Unit) -> Unit:
+        return unit if unit.is_plain else replace(unit, attempt=first_attempt(self._passage, unit))
+
+    def _shown(self, unit: Unit) -> Mapped:
+        if unit.attempt.stage is Stage.FIRST and not unit.is_plain:
+            return unit.attempt.pieces[0].shown[0].text
+        return Mapped.of(self._passage.tokenizer_text).part(unit.span)
+
+    def _unreadable(self, unit: Unit, ids: Sequence[int]) -> list[Mark]:
+        """Marks of the words that can't be read, if they are to be kept; they are warned of at any rate."""
+        passage, text = self._passage, self._passage.tokenizer_text
+        is_unknown = not passage.bundle.source_tokenizer.unreadable_ids.isdisjoint(ids)
+        if not (is_unknown or _BEYOND_LATIN.search(text, *unit.span)):
+            return []
+        language = passage.languages[0]
+        rest = text_outside(text, unit.span, within(passage.marks, unit.span))
+        unknown = list(self._unknown_spans(unit)) if is_unknown else []
+        is_foreign = has_no_letter_of(rest, language)
+        found = unreadable_words(text, unit.span, unknown, language=language)
+        # A bracket stands around words, and need not be read.
+        brackets = {mark.span[0] for mark in unit.marks if mark.how is How.PAIR}
+        words = [word for word in found if not (passage.is_crossed(word.span) or word.span[0] in brackets)]
+        if is_foreign:
+            self._warn(WarningKind.FOREIGN_SCRIPT, unit.span)
+        for word in words:
+            self._warn(WarningKind.UNKNOWN_TOKENS, word.span)
+        return words if passage.options.protection.is_automatic else []
+
+    def _unknown_spans(self, unit: Unit) -> Iterator[Span]:
+        """The ranges of a unit that its tokens do not tell."""
+        shown = self._shown(unit)
+        tokenizer = self._passage.bundle.source_tokenizer
+        tokens = tokenizer.encode(shown.text)
+        for id_, span in zip(tokens.ids, tokens.spans, strict=True):
+            if id_ in tokenizer.unreadable_ids and span[0] < span[1]:
+                yield moved(shown.back(span), -unit.span[0])
+
+    def _truncated(self, unit: Unit, num_tokens: int) -> Unit:
+        """A unit of which nothing behind its last token is kept, but every tag."""
+        passage, start = self._passage, unit.span[0]
+        shown = self._shown(unit)
+        spans = passage.bundle.source_tokenizer.encode(shown.text).spans[:num_tokens]
+        last = max((end for _, end in spans), default=0)
+        end = shown.back((0, last))[1] if last else start
+        for mark in unit.marks:
+            if mark.span[1] > end and mark.how is How.MASK:
+                self._warn(WarningKind.SPAN_MISSING, mark.span)
+        end = max(end, start + 1)
+        truncated = replace(
+            unit,
+            span=(start, end),
+            marks=tuple(mark for mark in unit.marks if mark.span[1] <= end),
+            tags=tuple(tag for tag in unit.tags if tag.kind is Kind.ELEMENT or tag.span[0] < end),
+            small_letters=unit.small_letters[: end - start],
+            attempt=Attempt(stage=Stage.FIRST, pieces=()),
+        )
+        return self._begun(truncated)
+
+    def _warn(self, kind: WarningKind, span: Span) -> None:
+        self.warnings.append(TranslationWarning(kind=kind, span=self._passage.source.back(span)))
