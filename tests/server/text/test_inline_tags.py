@@ -1,5 +1,6 @@
 """Tags within sentences, and the texts within tags, as lxml reads them: whatever the model answers."""
 
+import io
 import random
 import re
 from collections import Counter
@@ -11,7 +12,7 @@ from dragoman_bundle import Bundle
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
-from lxml.html.defs import empty_tags, font_style_tags, link_attrs, phrase_tags
+from lxml.html.defs import empty_tags, font_style_tags, link_attrs, phrase_tags, tags
 from tests.growth import assert_linear
 from tests.server.text.answering import (
     ANSWERING,
@@ -26,8 +27,11 @@ from tests.server.text.answering import (
 )
 from tests.shipped import shipped_bundle
 
+from dragoman_files.format import FormatOptions, Input
+from dragoman_files.opening import open_format
 from dragoman_server.offline.system import open_bundle_system
 from dragoman_server.text.options import Protection, Segmentation, TextFormat, TranslationOptions
+from dragoman_server.text.stages import prepare
 from dragoman_server.text.translated import WarningKind
 
 HOUSE = Path(__file__).parents[3]
@@ -306,3 +310,14 @@ def test_a_sign_that_begins_no_reference_is_a_part_of_its_word():
     shown, notes = noting(copies)
     assert translated("Das <b>ist</b> unser R&D", shipped(), HTML, notes).text.endswith("R&amp;D")
     assert shown == ["Das ist unser R&D"]
+
+
+@pytest.mark.parametrize("name", sorted(tags - {"command", "isindex", "keygen"}))
+def test_a_text_and_a_page_end_sentences_at_the_same_tags(bundle: Bundle, name: str) -> None:
+    end = "" if name in {*empty_tags, "embed", "source", "track", "wbr"} else f"</{name}>"
+    text = f"Der Hund <{name}>hat{end} heute gebellt."
+    units = prepare(text, bundle, HTML, None).units
+    stream = io.BytesIO(text.encode())
+    page = Input(name="page.html", stream=stream, position=stream.tell)
+    of_page = open_format("html", FormatOptions()).units(page)
+    assert (len(units) > 1) == (len(list(of_page)) > 1)

@@ -3,18 +3,16 @@
 The reader of HTML is that of files; it takes whatever is there, and XML's empty elements too.
 """
 
-import functools
 import html
 import re
-import tomllib
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from importlib.resources import files
 
 from dragoman_bundle import Bundle
 
 from dragoman_files.hypertext import LANGUAGE, Token, tokens
+from dragoman_files.texts import ELEMENTS
 from dragoman_server.text.brackets import Opened
 from dragoman_server.text.mapped import Edit, Mapped, Span, moved
 from dragoman_server.text.marks import Kind, Mark, Value
@@ -26,6 +24,8 @@ from dragoman_server.wanted import Wanted
 MAX_UNCLOSED = 16
 """So often a tag or comment that has no end counts as text, and what is behind it is read; then all is
 text."""
+_BLOCKS = ELEMENTS["html"]["blocks"] | ELEMENTS["xliff"]["blocks"]
+_UNTRANSLATED = ELEMENTS["html"]["untranslated"] | ELEMENTS["xliff"]["untranslated"]
 _RAW = ("script", "style")
 """Elements in which there are no tags."""
 _REFERENCE = re.compile(r"&(?:#(?:[0-9]{1,999}+|[xX][0-9A-Fa-f]++)(?![0-9A-Fa-f])|[A-Za-z][-.0-9A-Za-z]*+);?")
@@ -127,7 +127,7 @@ class _Reader:
                     for line_end in re.finditer("[\r\n]+", raw):
                         yield moved(line_end.span(), event.start), _BOUNDARY
             else:
-                is_block = event.name in _elements("blocks")
+                is_block = event.name in _BLOCKS
                 if event.name == "textarea":
                     self._is_kept = event.kind == "open"
                 self.values += _values(self._text, event)
@@ -163,7 +163,7 @@ class _Reader:
         """Whether it is a placeholder that holds nothing and touches no word."""
         event, last = events[index], events[index if end is None else end]
         is_empty = end == index + 1 or event.kind == "empty"
-        if not is_empty or event.name not in _elements("placeholders"):
+        if not is_empty or event.name not in ELEMENTS["xliff"]["placeholders"]:
             return False
         around = self._text[event.start - 1 : event.start] + self._text[last.end : last.end + 1]
         return not any(map(str.isalnum, around))
@@ -173,7 +173,7 @@ class _Reader:
             return event.name in self._untranslated
         if event.kind != "open" or end is None:
             return False
-        is_named = event.name in self._untranslated or event.name in _elements("untranslated")
+        is_named = event.name in self._untranslated or event.name in _UNTRANSLATED
         return is_named or event.is_translated is False
 
     def _reference(self, span: tuple[int, int], raw: str) -> Iterator[Edit]:
@@ -194,7 +194,7 @@ class _Reader:
         """An element that is not translated is a word within a sentence, or stands between sentences if it
         holds a block."""
         span = events[0].start, events[-1].end
-        if any(event.kind != "text" and event.name in _elements("blocks") for event in events):
+        if any(event.kind != "text" and event.name in _BLOCKS for event in events):
             return span, _BOUNDARY
         self.marks.append(Mark(span=span, kind=Kind.UNTRANSLATED))
         return span, _OBJECT
@@ -210,14 +210,6 @@ def _values(text: str, event: Token) -> Iterator[Value]:
     for span in sorted(spans):
         if spans[span] or "<" not in text[slice(*span)]:
             yield Value(tag, span, spans[span])
-
-
-@functools.cache
-def _elements(kind: str) -> frozenset[str]:
-    """The names that the table has of a kind."""
-    listed = tomllib.loads(files("dragoman_server.text.read").joinpath("elements.toml").read_text("utf-8"))
-    others = listed["untranslated_blocks"] if kind in ("blocks", "untranslated") else ""
-    return frozenset(f"{listed[kind]} {others}".split())
 
 
 def _parse(text: str) -> list[Token]:
