@@ -34,8 +34,8 @@ class Stage(enum.IntEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
-    """A form in which the model is shown a piece."""
+class Form:
+    """A surface form of a piece: with masks, or in other letters."""
 
     text: Mapped
     """The text; its origin is that of the passage's tokenizer."""
@@ -50,7 +50,7 @@ class Piece:
     """A span that is translated on its own: a unit, or a part of one."""
 
     span: Span
-    shown: tuple[Shown, ...]
+    forms: tuple[Form, ...]
     inserted: tuple[Mark, ...] = ()
     """The marks that are inserted into its translation: those that are left out, then tags, each in order."""
     elements: tuple[Mark, ...] = ()
@@ -73,7 +73,7 @@ class Attempt:
     @property
     def num_tokens(self) -> int:
         """Source tokens of all that the engine searches for it, ends included."""
-        return sum(len(shown.ids) for piece in self.pieces for shown in piece.shown)
+        return sum(len(form.ids) for piece in self.pieces for form in piece.forms)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,13 +205,13 @@ class Passage:
             is_list = unit.is_checked and unit.attempt.stage is not Stage.APART
             num_hypotheses = options.beam_size if is_list else options.num_searched_hypotheses
             for piece in unit.attempt.pieces:
-                for shown in piece.shown:
-                    if shown.ids and not unit.answers:
+                for form in piece.forms:
+                    if form.ids and not unit.answers:
                         has_tags = bool(piece.inserted or piece.elements)
                         sentences.append(
                             Sentence(
-                                source=shown.ids,
-                                options=self._search_options(len(shown.ids), len(prefix), num_hypotheses),
+                                source=form.ids,
+                                options=self._search_options(len(form.ids), len(prefix), num_hypotheses),
                                 target_start=self.bundle.target_start,
                                 target_prefix=prefix,
                                 return_attention=options.return_alignments or has_tags,
@@ -220,7 +220,7 @@ class Passage:
                                 caller=self.wanted.caller,
                             )
                         )
-                if any(shown.ids for shown in piece.shown):
+                if any(form.ids for form in piece.forms):
                     # It is the first sentence's.
                     prefix = ()
         return tuple(sentences)

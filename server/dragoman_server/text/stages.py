@@ -136,7 +136,7 @@ def _judged(passage: Passage, remaining: Iterator[SentenceResult]) -> Passage:
     for unit in passage.wanted.each(passage.units):
         if not unit.answers:
             pieces = unit.attempt.pieces
-            of_unit = [[next(remaining) for shown in piece.shown if shown.ids] for piece in pieces]
+            of_unit = [[next(remaining) for form in piece.forms if form.ids] for piece in pieces]
             unit = judge(passage, unit, of_unit)
             unit = unit if unit.answers else ask_again(passage, unit)
         units.append(unit)

@@ -96,7 +96,7 @@ class _Asking:
 
     def _shown(self, unit: Unit) -> Mapped:
         if unit.attempt.stage is Stage.FIRST and not unit.is_plain:
-            return unit.attempt.pieces[0].shown[0].text
+            return unit.attempt.pieces[0].forms[0].text
         return Mapped.of(self._passage.tokenizer_text).part(unit.span)
 
     def _unreadable(self, unit: Unit, ids: Sequence[int]) -> list[Mark]:

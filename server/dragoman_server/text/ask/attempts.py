@@ -24,7 +24,7 @@ from dragoman_server.text.marks import (
     trimmed,
     within,
 )
-from dragoman_server.text.passage import Attempt, Passage, Piece, Shown, Stage, Unit
+from dragoman_server.text.passage import Attempt, Form, Passage, Piece, Stage, Unit
 from dragoman_server.text.seams import seams_between
 from dragoman_server.text.words import holds_letter, is_of_word, readings
 
@@ -33,8 +33,8 @@ _SIGNS_BETWEEN = re.compile(r"[-–—/()+ ]{1,4}")
 
 def plain_attempt(passage: Passage, span: Span, ids: tuple[int, ...]) -> Attempt:
     """The attempt at a unit in which nothing must be kept, with its tokens."""
-    shown = Shown(text=Mapped.of(passage.tokenizer_text).part(span), ids=ids)
-    return Attempt(stage=Stage.FIRST, pieces=(Piece(span=span, shown=(shown,)),))
+    form = Form(text=Mapped.of(passage.tokenizer_text).part(span), ids=ids)
+    return Attempt(stage=Stage.FIRST, pieces=(Piece(span=span, forms=(form,)),))
 
 
 def first_attempt(passage: Passage, unit: Unit) -> Attempt:
@@ -54,13 +54,13 @@ def tokenized(attempt: Attempt, bundle: Bundle, known: Sequence[int] | None = No
     pieces = []
     for piece in attempt.pieces:
         ids = [known] if known is not None else []
-        if len(piece.shown) > len(ids):
-            ids += bundle.source_tokenizer.encode_ids([shown.text.text for shown in piece.shown[len(ids) :]])
+        if len(piece.forms) > len(ids):
+            ids += bundle.source_tokenizer.encode_ids([form.text.text for form in piece.forms[len(ids) :]])
         forms = tuple(
-            Shown(text=shown.text, masks=shown.masks, ids=with_end(tokens, bundle))
-            for shown, tokens in zip(piece.shown, ids, strict=True)
+            Form(text=form.text, masks=form.masks, ids=with_end(tokens, bundle))
+            for form, tokens in zip(piece.forms, ids, strict=True)
         )
-        pieces.append(replace(piece, shown=forms))
+        pieces.append(replace(piece, forms=forms))
     return replace(attempt, pieces=tuple(pieces))
 
 
@@ -112,12 +112,12 @@ def _masked(passage: Passage, unit: Unit, stage: Stage, lost: Sequence[Mark]) ->
     ]
     if not pieces:
         return None
-    shown = tuple(shown for piece in pieces for shown in piece.shown)
+    forms = tuple(form for piece in pieces for form in piece.forms)
     contents = tuple((element, _apart(passage, unit, element.span)) for element in elements)
     return Attempt(
         stage=stage,
         pieces=(
-            replace(pieces[0], shown=shown),
+            replace(pieces[0], forms=forms),
             *(piece for _, within in contents for piece in within.pieces),
         ),
         contents=contents,
@@ -235,11 +235,11 @@ def _piece(
 ) -> Piece:
     """A span of a unit, where the marks that have one of the `words` are masked by it."""
     marks = within(marks, span)
-    shown = _shown(passage.tokenizer_text, span, marks, words)
+    form = _form(passage.tokenizer_text, span, marks, words)
     cut = [*cut_to(tags, span), *_brackets(unit, [mark for mark in marks if words.get(mark) == ""])]
     return Piece(
         span=span,
-        shown=_in_small_letters(unit, shown) if unit.small_letters else (shown,),
+        forms=_in_small_letters(unit, form) if unit.small_letters else (form,),
         inserted=(
             *(mark for mark in marks if mark.is_inserted),
             *(tag for tag in cut if tag.kind is Kind.TAG),
@@ -268,7 +268,7 @@ def _brackets(unit: Unit, marks: Sequence[Mark]) -> Iterator[Mark]:
         )
 
 
-def _shown(text: str, span: Span, marks: Sequence[Mark], words: Mapping[Mark, str]) -> Shown:
+def _form(text: str, span: Span, marks: Sequence[Mark], words: Mapping[Mark, str]) -> Form:
     """The part of a text at a span, with masks, and without what is inserted again.
 
     A space goes with that where one stands on both of its sides.
@@ -302,12 +302,12 @@ def _shown(text: str, span: Span, marks: Sequence[Mark], words: Mapping[Mark, st
             written = text[last - 1]
     # The last mark may have white space at its end, which is no part of the unit.
     whole = Mapped.of(text).part((start, max(end, position)))
-    return Shown(text=whole.edited(edits), masks=tuple(masks))
+    return Form(text=whole.edited(edits), masks=tuple(masks))
 
 
-def _in_small_letters(unit: Unit, shown: Shown) -> tuple[Shown, ...]:
+def _in_small_letters(unit: Unit, form: Form) -> tuple[Form, ...]:
     """The ways to read a text in capitals or in title case, in which masks keep their letters."""
-    text, start = shown.text, unit.span[0]
+    text, start = form.text, unit.span[0]
     written = "".join(
         unit.small_letters[position - start] if character.isupper() else character
         for character, position in zip(text.text, text.starts, strict=True)
@@ -316,8 +316,8 @@ def _in_small_letters(unit: Unit, shown: Shown) -> tuple[Shown, ...]:
     others = readings(text.text) if unit.in_capitals else [text.text]
     for reading in dict.fromkeys((written, *others)):
         spelled = list(reading)
-        for _, mark in shown.masks:
+        for _, mark in form.masks:
             first, last = text.onto(mark.span)
             spelled[first:last] = text.text[first:last]
-        found.append(replace(shown, text=text.spelled("".join(spelled))))
+        found.append(replace(form, text=text.spelled("".join(spelled))))
     return tuple(found)

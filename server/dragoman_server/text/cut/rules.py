@@ -130,7 +130,7 @@ class SentenceRules:
                 or _begins_small(line, beginning)
             )
         if mark != ".":
-            return not (found["closers"] and self._is_told(line, found["closers"], following))
+            return not (found["closers"] and self._is_reported(line, found["closers"], following))
         if word.isdigit() and not found["closers"]:
             return self._ends_with_number(line, word, gap, beginning, following)
         if f"{word}.{next_word}" in self._known:
@@ -204,7 +204,7 @@ class SentenceRules:
             len(small) > _MAX_LETTERS_OF_PART and small.rstrip("'") in self.starters
         )
 
-    def _is_told(self, line: str, closers: str, following: re.Match[str]) -> bool:
+    def _is_reported(self, line: str, closers: str, following: re.Match[str]) -> bool:
         """Whether somebody is said to have spoken: a name and a verb behind a quotation."""
         if not self.speech or _QUOTES.isdisjoint(closers):
             return False

@@ -18,7 +18,7 @@ from dragoman_server.text.find.pairs import find_pairs as signs_in
 from dragoman_server.text.find.terms import by_stems
 from dragoman_server.text.mapped import Span, moved
 from dragoman_server.text.marks import How, Kind, Mark, beginning_outside, text_outside
-from dragoman_server.text.passage import Passage, Shown, Unit
+from dragoman_server.text.passage import Form, Passage, Unit
 from dragoman_server.text.words import find_word
 
 Found = tuple[Span, Mark]
@@ -37,7 +37,7 @@ def find_masks(masks: Sequence[tuple[str, Mark]], answer: str) -> list[Found] | 
 
 
 def find_pairs(
-    passage: Passage, unit: Unit, shown: Shown, answer: str, masks: Sequence[Found]
+    passage: Passage, unit: Unit, form: Form, answer: str, masks: Sequence[Found]
 ) -> list[Found] | None:
     """Where in an answer the brackets and quotation marks stand that the model was shown of a unit.
 
@@ -47,7 +47,7 @@ def find_pairs(
     signs = [mark for mark in unit.marks if mark.how is How.PAIR]
     if not signs:
         return []
-    spans = ((mark, shown.text.onto(mark.span)) for mark in _left(unit, shown) if mark.how is How.PAIR)
+    spans = ((mark, form.text.onto(mark.span)) for mark in _left(unit, form) if mark.how is How.PAIR)
     signs = [mark for mark, (start, end) in spans if start < end]
     wanted = sorted(matched(signs), key=sort_of)
     answered = signs_in(answer, (), passage.languages[1])
@@ -80,10 +80,10 @@ def _depths(signs: Sequence[Mark]) -> list[int]:
 
 
 def lost_numbers(
-    passage: Passage, unit: Unit, shown: Shown, answer: str, masks: Sequence[Found]
+    passage: Passage, unit: Unit, form: Form, answer: str, masks: Sequence[Found]
 ) -> tuple[Mark, ...]:
     """The numbers of a unit that were left to the model, and that its answer lacks outside of the masks."""
-    left = {mark.span: mark for mark in _left(unit, shown) if mark.kind is Kind.NUMBER}
+    left = {mark.span: mark for mark in _left(unit, form) if mark.kind is Kind.NUMBER}
     if not left:
         return ()
     source, target = passage.languages
@@ -99,9 +99,9 @@ def lost_numbers(
     return tuple(left[number.span] for number in missing)
 
 
-def lacks_terms(passage: Passage, unit: Unit, shown: Shown, answer: str) -> bool:
+def lacks_terms(passage: Passage, unit: Unit, form: Form, answer: str) -> bool:
     """Whether an answer lacks a term that was left to the model, in any form if they are inflected."""
-    outputs = [mark.output for mark in _left(unit, shown) if mark.kind is Kind.TERM and mark.output]
+    outputs = [mark.output for mark in _left(unit, form) if mark.kind is Kind.TERM and mark.output]
     if not outputs:
         return False
 
@@ -120,6 +120,6 @@ def lacks_terms(passage: Passage, unit: Unit, shown: Shown, answer: str) -> bool
     return False
 
 
-def _left(unit: Unit, shown: Shown) -> Sequence[Mark]:
+def _left(unit: Unit, form: Form) -> Sequence[Mark]:
     """The marks of a unit that no mask stands for, or for an element that they stand in."""
-    return beginning_outside([mark for _, mark in shown.masks], unit.marks)
+    return beginning_outside([mark for _, mark in form.masks], unit.marks)

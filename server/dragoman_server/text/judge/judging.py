@@ -15,7 +15,7 @@ from dragoman_server.text.judge.checking import Found, find_masks, find_pairs, l
 from dragoman_server.text.judge.edges import finished
 from dragoman_server.text.judge.writing import Insertion, place, written
 from dragoman_server.text.marks import Kind, Mark, within
-from dragoman_server.text.passage import Attempt, Passage, Piece, Shown, Stage, Unit
+from dragoman_server.text.passage import Attempt, Form, Passage, Piece, Stage, Unit
 from dragoman_server.text.translated import (
     Alignment,
     TextT,
@@ -47,7 +47,7 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
     if is_simple and first[1] and unit.is_plain:
         # The commonest case by far, done at once.
         hypothesis = first[1][0].hypotheses[0]
-        text = judging.text(first[0], first[0].shown[0], hypothesis)
+        text = judging.text(first[0], first[0].forms[0], hypothesis)
         return replace(unit, answers=(_answer_of(hypothesis, text),), timings=timings)
     for element, attempt in unit.attempt.contents:
         judging.contents[element] = judging.in_parts(attempt, remaining)[0].text
@@ -111,25 +111,25 @@ class _Judging:
             # The tokenizer sees nothing in it.
             return [self._source_of(piece)], ()
         candidates = [
-            (hypothesis, shown)
-            for shown, result in zip((shown for shown in piece.shown if shown.ids), results, strict=True)
+            (hypothesis, form)
+            for form, result in zip((form for form in piece.forms if form.ids), results, strict=True)
             for hypothesis in result.hypotheses
         ]
-        if len(piece.shown) > 1:
+        if len(piece.forms) > 1:
             candidates.sort(key=lambda candidate: -candidate[0].score)
         refused: list[tuple[Mark, ...]] = []
 
         def accepted() -> Iterator[TranslatedHypothesis]:
-            for hypothesis, shown in candidates:
-                text = self.text(piece, shown, hypothesis)
+            for hypothesis, form in candidates:
+                text = self.text(piece, form, hypothesis)
                 if (piece.is_part or self._passage.is_markup) and not any(map(str.isalnum, text)):
                     # Tags would be around nothing.
                     continue
-                masks, lost = ([], ()) if is_part else self._checked(shown, text)
+                masks, lost = ([], ()) if is_part else self._checked(form, text)
                 if masks is None:
                     refused.append(lost)
                     continue
-                answer, lost = self._answer(piece, shown, hypothesis, text, masks)
+                answer, lost = self._answer(piece, form, hypothesis, text, masks)
                 if lost and not is_part:
                     refused.append(lost)
                 else:
@@ -145,7 +145,7 @@ class _Judging:
         marks = within(self._unit.marks, piece.span)
         return TranslatedHypothesis(text=self._passage.written(self._passage.source.back(piece.span), marks))
 
-    def text(self, piece: Piece, shown: Shown, hypothesis: Hypothesis) -> str:
+    def text(self, piece: Piece, form: Form, hypothesis: Hypothesis) -> str:
         """What the model says, with its beginning and its end as its source has them.
 
         One that is continued has no end, and neither has what is truncated.
@@ -154,32 +154,32 @@ class _Judging:
         text = tokenizer.decode_text(hypothesis.tokens)
         is_finished = piece.is_part or passage.options.protection.is_automatic
         is_cut = passage.truncated or hypothesis.finish_reason is FinishReason.LENGTH
-        if piece.is_part and adds_signs(text, shown.text.text):
+        if piece.is_part and adds_signs(text, form.text.text):
             text = without_signs(text)
         if is_cut or not is_finished or passage.languages[0] == passage.languages[1]:
             return text
-        begins = text.startswith((*(word for word, _ in shown.masks), *self._terms))
+        begins = text.startswith((*(word for word, _ in form.masks), *self._terms))
         return finished(
             text,
-            shown.text.text,
+            form.text.text,
             languages=passage.languages,
             count_pieces=lambda words: list(map(len, tokenizer.encode_ids(words))),
             is_cased=not (begins or self._unit.in_capitals),
         )
 
-    def _checked(self, shown: Shown, text: str) -> tuple[list[Found] | None, tuple[Mark, ...]]:
+    def _checked(self, form: Form, text: str) -> tuple[list[Found] | None, tuple[Mark, ...]]:
         """Where the masks stand in an answer, and signs of pairs; None for one that lacks something, and the
         numbers that it lacks."""
         passage, unit = self._passage, self._unit
-        masks = find_masks(shown.masks, text)
-        lost = lost_numbers(passage, unit, shown, text, masks or [])
-        pairs = None if masks is None else find_pairs(passage, unit, shown, text, masks)
-        if masks is None or pairs is None or lost or lacks_terms(passage, unit, shown, text):
+        masks = find_masks(form.masks, text)
+        lost = lost_numbers(passage, unit, form, text, masks or [])
+        pairs = None if masks is None else find_pairs(passage, unit, form, text, masks)
+        if masks is None or pairs is None or lost or lacks_terms(passage, unit, form, text):
             return None, lost
         return [*masks, *pairs], ()
 
     def _answer(
-        self, piece: Piece, shown: Shown, hypothesis: Hypothesis, text: str, masks: Sequence[Found]
+        self, piece: Piece, form: Form, hypothesis: Hypothesis, text: str, masks: Sequence[Found]
     ) -> tuple[TranslatedHypothesis, tuple[Mark, ...]]:
         """A hypothesis as an answer, and the elements that are around no word of it."""
         passage = self._passage
@@ -187,16 +187,16 @@ class _Judging:
         found = None
         if passage.options.return_alignments or has_tags:
             # Its end may be another than the model's.
-            found = linked(shown.text.text, shown.ids, hypothesis, passage.bundle).until(len(text))
+            found = linked(form.text.text, form.ids, hypothesis, passage.bundle).until(len(text))
         insertions: Sequence[Insertion] = ()
         empty: tuple[Mark, ...] = ()
         if has_tags and found:
-            insertions, empty = place(piece, shown.text, text, masks, found, passage.output_of, self.contents)
+            insertions, empty = place(piece, form.text, text, masks, found, passage.output_of, self.contents)
         filled = [(span, self._filled(mark)) for span, mark in masks]
         out = written(passage, self._unit, text, filled, insertions)
         links = (
             replace(
-                link, source=passage.source.back(shown.text.back(link.source)), target=out.onto(link.target)
+                link, source=passage.source.back(form.text.back(link.source)), target=out.onto(link.target)
             )
             for link in (found.links if found and passage.options.return_alignments else ())
         )
