@@ -25,10 +25,10 @@ def ask(passage: Passage) -> Passage:
     Units that the model can't read at all are left out. Raises UnitTooLongError and TextTooLongError.
     """
     manifest, options = passage.bundle.manifest, passage.options
-    asking = _Asking(passage)
+    asking, spans = _Asking(passage), [unit.span for unit in passage.units]
     fitted = fit(
         passage.source,
-        [unit.span for unit in passage.units],
+        spans,
         tokenizer=passage.bundle.source_tokenizer,
         max_tokens=manifest.decoding.max_source_tokens,
         num_ends=int(manifest.source_end),
@@ -36,7 +36,7 @@ def ask(passage: Passage) -> Passage:
         render=asking.shown_at,
         whole=[mark.span for mark in passage.marks],
     )
-    units = [unit for one in passage.wanted.each(fitted.units) if (unit := asking.read(one)) is not None]
+    units = [unit for one in passage.wanted.each(fitted) if (unit := asking.read(one)) is not None]
     if options.max_text_tokens is not None:
         num_tokens = sum(unit.attempt.num_tokens for unit in units)
         if num_tokens > options.max_text_tokens:
@@ -44,8 +44,8 @@ def ask(passage: Passage) -> Passage:
     return replace(
         passage,
         units=tuple(units),
-        split=fitted.split,
-        truncated=fitted.truncated,
+        split=[unit.span for unit in fitted] != spans,
+        truncated=any(unit.is_truncated for unit in fitted),
         warnings=(*passage.warnings, *asking.warnings),
     )
 

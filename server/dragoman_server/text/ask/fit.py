@@ -62,17 +62,6 @@ class FittedUnit:
     """Whether it had more tokens."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FittedUnits:
-    """Units that fit the model."""
-
-    units: tuple[FittedUnit, ...]
-    split: bool
-    """Whether some unit was cut."""
-    truncated: bool
-    """Whether some unit lost its last tokens."""
-
-
 def fit(
     source: Mapped,
     spans: Sequence[Span],
@@ -83,7 +72,7 @@ def fit(
     policy: LengthPolicy,
     render: Callable[[Span], str] | None = None,
     whole: Sequence[Span] = (),
-) -> FittedUnits:
+) -> list[FittedUnit]:
     """Tokenizes the units at `spans` so that each, its end of sentence included, has at most `max_tokens`.
 
     `num_ends` is 0 for a model whose sentences have no end in their source. `render` says what the model is
@@ -105,16 +94,12 @@ def fit(
             raise UnitTooLongError(
                 span=source.back(span), num_tokens=len(ids) + num_ends, max_tokens=max_tokens
             )
-    return FittedUnits(
-        units=tuple(
-            unit
-            if len(unit.ids) <= max_ids
-            else FittedUnit(span=unit.span, ids=unit.ids[:max_ids], is_truncated=True)
-            for unit in units
-        ),
-        split=[unit.span for unit in units] != list(spans),
-        truncated=any(len(unit.ids) > max_ids for unit in units),
-    )
+    return [
+        unit
+        if len(unit.ids) <= max_ids
+        else FittedUnit(span=unit.span, ids=unit.ids[:max_ids], is_truncated=True)
+        for unit in units
+    ]
 
 
 def _cut(

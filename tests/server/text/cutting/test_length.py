@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_server.text.ask.fit import FittedUnits, UnitTooLongError, fit
+from dragoman_server.text.ask.fit import FittedUnit, UnitTooLongError, fit
 from dragoman_server.text.cut.segment import segment
-from dragoman_server.text.mapped import join
+from dragoman_server.text.mapped import Span, join
 from dragoman_server.text.options import LengthPolicy, Segmentation
 from dragoman_server.text.read.clean import clean
 
@@ -20,13 +20,17 @@ class CharacterTokenizer:
         return [[ord(letter) for letter in text.replace("ﷺ", "####")] for text in texts]
 
 
-def fitted(text: str, *, max_tokens: int, policy: LengthPolicy) -> FittedUnits:
-    spans = segment(text, language="en", mode=Segmentation.SENTENCE)
-    return fit(clean(text), spans, tokenizer=CharacterTokenizer(), max_tokens=max_tokens, policy=policy)
+def sentences(text: str) -> list[Span]:
+    return segment(text, language="en", mode=Segmentation.SENTENCE)
 
 
-def pieces(text: str, result: FittedUnits) -> list[str]:
-    return [text[slice(*unit.span)] for unit in result.units]
+def fitted(text: str, *, max_tokens: int, policy: LengthPolicy) -> list[FittedUnit]:
+    tokenizer = CharacterTokenizer()
+    return fit(clean(text), sentences(text), tokenizer=tokenizer, max_tokens=max_tokens, policy=policy)
+
+
+def pieces(text: str, result: list[FittedUnit]) -> list[str]:
+    return [text[slice(*unit.span)] for unit in result]
 
 
 SPLIT, TRUNCATE = LengthPolicy.SPLIT, LengthPolicy.TRUNCATE
@@ -51,8 +55,9 @@ def test_a_long_sentence_is_split_at_its_clauses_or_truncated(
     text: str, max_tokens: int, policy: LengthPolicy, expected: list[str], split: bool, truncated: bool
 ) -> None:
     result = fitted(text, max_tokens=max_tokens, policy=policy)
-    assert ["".join(map(chr, unit.ids)) for unit in result.units] == expected
-    assert (result.split, result.truncated) == (split, truncated)
+    assert ["".join(map(chr, unit.ids)) for unit in result] == expected
+    assert ([unit.span for unit in result] != sentences(text)) == split
+    assert any(unit.is_truncated for unit in result) == truncated
 
 
 def test_a_long_sentence_is_refused_where_asked() -> None:
@@ -74,8 +79,8 @@ def test_a_sentence_without_an_end_may_be_a_token_longer() -> None:
         )
         for num_ends in (0, 1)
     }
-    assert [len(each.units[0].ids) for each in found.values()] == [10, 9]
-    assert [each.truncated for each in found.values()] == [False, True]
+    assert [len(each[0].ids) for each in found.values()] == [10, 9]
+    assert [each[0].is_truncated for each in found.values()] == [False, True]
 
 
 @given(
@@ -87,9 +92,9 @@ def test_a_sentence_without_an_end_may_be_a_token_longer() -> None:
 )
 def test_split_units_fit_and_hold_the_whole_text(text: str, max_tokens: int) -> None:
     result = fitted(text, max_tokens=max_tokens, policy=LengthPolicy.SPLIT)
-    assert all(len(unit.ids) < max_tokens for unit in result.units)
-    assert not result.truncated
-    edges = [0, *(place for unit in result.units for place in unit.span), len(text)]
+    assert all(len(unit.ids) < max_tokens for unit in result)
+    assert not any(unit.is_truncated for unit in result)
+    edges = [0, *(place for unit in result for place in unit.span), len(text)]
     gaps = [text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
     assert join(gaps, pieces(text, result), filler="")[0] == text
     # What no unit holds is taken from the text itself: no letter may be.
@@ -99,7 +104,7 @@ def test_split_units_fit_and_hold_the_whole_text(text: str, max_tokens: int) -> 
 @pytest.mark.parametrize("text", ["a" * 100_000, "日本" * 50_000, "x\u0301" * 50_000, "ab " * 33_000])
 def test_a_giant_is_split_to_the_last_character(text: str) -> None:
     result = fitted(text, max_tokens=128, policy=LengthPolicy.SPLIT)
-    assert sum(len(unit.ids) for unit in result.units) == len("".join(text.split())) + text.count(" ") - (
-        len(result.units) if " " in text else 0
+    assert sum(len(unit.ids) for unit in result) == len("".join(text.split())) + text.count(" ") - (
+        len(result) if " " in text else 0
     )
-    assert all(len(unit.ids) < 128 for unit in result.units)
+    assert all(len(unit.ids) < 128 for unit in result)
