@@ -359,7 +359,7 @@ class Server:
             options=grpc_options(self._config.limits, max_connections=max_connections),
         )
         translation_pb2_grpc.add_TranslationServiceServicer_to_server(TranslationService(self._core), server)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health.service, server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         calls.prepare(descriptor)
         if self._config.reflection:
             names = (descriptor.full_name, "grpc.health.v1.Health", reflection.SERVICE_NAME)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from dragoman_server.aligners.aligner import ServedAligner
 from dragoman_server.engine import DeadlineExpiredError, Priority
 from dragoman_server.errors import NotServingError, TooManyCallsError, UnwantedError
-from dragoman_server.metrics.translation import TextFigures
 from dragoman_server.models.model import Occupancy, RequestedModel
 from dragoman_server.service.allowance import Allowance, Allowances
 from dragoman_server.service.searching import Stages
@@ -202,7 +201,7 @@ class Call:
     def count(self, model: RequestedModel, priority: Priority, translated: Sequence[TranslatedText]) -> None:
         """Texts were translated. May be called from any thread."""
         for text in translated:
-            model.metrics.on_text(_figures(text), priority)
+            model.metrics.on_text(text, priority)
         with self._lock:
             for text in translated:
                 self._counts["texts"] += 1
@@ -284,18 +283,3 @@ def log_if_internal(error: Exception) -> None:
     """Writes down, with its trace, an error whose cause the caller is not told."""
     if code_of(error) is Code.INTERNAL:
         logger.error("internal error", exc_info=error)
-
-
-def _figures(text: TranslatedText) -> TextFigures:
-    """The figures of a text that metrics are made of."""
-    timings = text.timings
-    return TextFigures(
-        num_source_tokens=text.num_source_tokens,
-        num_target_tokens=text.num_target_tokens,
-        split=text.split,
-        truncated=text.truncated,
-        warnings=frozenset(warning.kind.value for warning in text.warnings),
-        log_probability=text.hypotheses[0].log_probability if text.hypotheses else None,
-        confidence=text.confidence,
-        seconds=(timings.queue, timings.encode, timings.decode),
-    )

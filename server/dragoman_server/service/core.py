@@ -226,17 +226,19 @@ class ServiceCore:
         )
         return pb.DetectLanguageResponse(texts=map(write_detected, found))
 
-    def list_models(self, message: pb.ListModelsRequest) -> pb.ListModelsResponse:
+    async def list_models(self, message: pb.ListModelsRequest, call: Call) -> pb.ListModelsResponse:
         wanted = (message.source_language, message.target_language)
         models = [write_model(model) for model in self.models if model.distance(*wanted) is not None]
         return pb.ListModelsResponse(models=models)
 
-    def get_model(self, message: pb.GetModelRequest, call: Call) -> pb.GetModelResponse:
+    async def get_model(self, message: pb.GetModelRequest, call: Call) -> pb.GetModelResponse:
         model = self._reader().find_model(message)
         call.model = model.key
         return pb.GetModelResponse(model=write_model(model))
 
-    def list_glossaries(self, message: pb.ListGlossariesRequest) -> pb.ListGlossariesResponse:
+    async def list_glossaries(
+        self, message: pb.ListGlossariesRequest, call: Call
+    ) -> pb.ListGlossariesResponse:
         return pb.ListGlossariesResponse(glossaries=map(write_glossary, self._glossaries.by_name.values()))
 
     async def _answer_item(
