@@ -52,27 +52,6 @@ def translate_request(texts: list[str], settings: Settings) -> pb.TranslateReque
     )
 
 
-def align_request(
-    pairs: list[tuple[str, str]],
-    *,
-    source: str | None,
-    target: str | None,
-    model: str | None,
-    aligner: str | None,
-    priority: Priority | None,
-) -> pb.AlignTextsRequest:
-    """A request with these texts and their translations. Raises InvalidRequestError for no such priority."""
-    check_choice(priority, Priority, "priority")
-    return pb.AlignTextsRequest(
-        pairs=[pb.TextPair(source=text, target=translated) for text, translated in pairs],
-        source_language=source or "",
-        target_language=target or "",
-        model=model or "",
-        priority=_enum("PRIORITY", priority),
-        aligner=aligner or "",
-    )
-
-
 def stream_config(settings: Settings) -> pb.TranslateStreamRequest:
     return pb.TranslateStreamRequest(config=pb.TranslateStreamConfig(**_fields(settings), join_results=True))
 
@@ -105,11 +84,17 @@ def _fields(settings: Settings) -> dict[str, Any]:
         "options": pb.DecodingOptions(**decoding),
         "return_alignments": settings.alignments,
         "segmentation": _enum("SEGMENTATION", settings.segmentation),
-        "priority": _enum("PRIORITY", settings.priority),
+        "priority": priority_of(settings.priority),
         "text_format": _enum("TEXT_FORMAT", settings.text_format),
         "protection": _protection(settings),
         "pivot_language": settings.pivot,
     }
+
+
+def priority_of(name: Priority | None) -> Any:
+    """The priority's value. Raises InvalidRequestError for no such priority."""
+    check_choice(name, Priority, "priority")
+    return _enum("PRIORITY", name)
 
 
 def _enum(prefix: str, name: str | None) -> Any:

@@ -38,14 +38,8 @@ _ATTRIBUTE = re.compile(r"""([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']
 _MAY_BE_READ = re.compile("|".join(("value", "content", *_ELEMENTS["read"])), re.IGNORECASE)
 _ROOT = re.compile(r"<html\b[^<>]*>", re.IGNORECASE)
 LANGUAGE = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["']?)([\w-]+)""", re.IGNORECASE)
-_DECLARED = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
-
-
-def declared_encoding(head: bytes) -> str | None:
-    """The encoding that a page declares. UTF-16 does not count: no page in it can be read so far."""
-    match = _DECLARED.search(head)
-    name = match[1].decode().lower() if match is not None else None
-    return None if name is None or name.startswith("utf-16") else name
+DECLARED = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*(?!utf-16)([\w.:-]+)""", re.IGNORECASE)
+"""The encoding that a page declares. UTF-16 does not count: no page in it can be read so far."""
 
 
 def prepare(source: str, reading: Reading) -> str:

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from dragoman.cli.failure import missing_extra
+from dragoman.cli.failure import load
 from dragoman.cli.models import console_of_lines
 from dragoman.cli.system import OpenSystem, System, open_server
 
@@ -256,10 +256,7 @@ def _read_lines(path: Path) -> list[str]:
 def _load(group: str, kind: str) -> Any:
     """What another package registered. Raises ClickException where its extra is not installed."""
     (entry_point,) = entry_points(group=group, name=kind)
-    try:
-        return entry_point.load()
-    except ModuleNotFoundError as error:
-        raise missing_extra(f"--{kind}", entry_point, error) from error
+    return load(entry_point, f"--{kind}")
 
 
 def _blocks(system: System, lines: list[str]) -> Iterator[list[str]]:
