@@ -39,7 +39,6 @@ class Segment:
     start: int
     end: int
     text: str
-    """The text to translate."""
     write: Write
     readable: str | None = None
     """The text for people, where `text` has markup of the server's."""
@@ -99,7 +98,6 @@ def counted(segments: Iterable[Segment], reading: Reading) -> list[Segment]:
 
 
 def size_of(stream: BinaryIO) -> int:
-    """Its length in bytes."""
     return stream.seek(0, io.SEEK_END)
 
 

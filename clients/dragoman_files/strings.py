@@ -34,8 +34,6 @@ _NO_TEXT = re.compile(
 
 
 class String(NamedTuple):
-    """A string that is a value."""
-
     start: int
     end: int
     text: str

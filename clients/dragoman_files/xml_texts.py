@@ -178,7 +178,6 @@ class Grammar:
     joins: bool = True
     """Whether white space is a space, line breaks too."""
     pieces: Callable[[str, Paragraph, "Grammar", Reading], Iterable[Piece]] = tag_pieces
-    """The pieces of a paragraph."""
     write: Write = Run.write
     """The translation of a text in the notation of the file."""
     escape: Callable[[str], str] = str

@@ -77,8 +77,6 @@ class EngineEndedError(RuntimeError):
 
 
 class Server:
-    """Serves the bundles of one folder."""
-
     def __init__(self, config: ServerConfig, log: Log | None = None) -> None:
         """`log`: the one whose lost lines are in the metrics."""
         self._config = config

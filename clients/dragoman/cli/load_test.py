@@ -29,8 +29,6 @@ _ROW = "{:>9} {:>8} {:>12} {:>9} {:>9} {:>9} {:>7}  {}"
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """One rate that was tried."""
-
     texts_per_second: float
     num_texts: int
     """Texts that were counted."""

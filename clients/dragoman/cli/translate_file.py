@@ -266,7 +266,6 @@ class _ProgressBar:
         self._progress.stop()
 
     def say(self, message: str) -> None:
-        """Prints a line above the bar."""
         # The terminal wraps it, and nothing else: a log has lines as long as they are.
         self._progress.console.print(Text(message), soft_wrap=True)
 

@@ -54,7 +54,6 @@ class Route:
     credentials: grpc.ChannelCredentials | None
     """None is without TLS."""
     options: Options
-    """Channel arguments."""
     listed: tuple[Server, ...] = ()
     """The servers of a list; empty where gRPC finds them itself."""
     is_balanced: bool = False

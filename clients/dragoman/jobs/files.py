@@ -101,7 +101,6 @@ class Output:
             self.close()
 
     def close(self) -> None:
-        """Lets go of the partial files."""
         with closing(self._partial), closing(self._errors):
             pass
 
@@ -159,7 +158,6 @@ class Output:
         packed.replace(self._path)
 
     def discard(self) -> None:
-        """Removes the partial files."""
         # Its lock keeps others out until all are gone.
         for path in (sibling(self._path, ".compressed"), self._partial_errors_path, self._partial_path):
             path.unlink(missing_ok=True)

@@ -19,7 +19,6 @@ class Checkpoint:
     lines: int = 0
     """Units of the input that are done, failed ones among them."""
     failed: int = 0
-    """Units that failed."""
     truncated: int = 0
     """Units with a sentence whose end was dropped, because it was too long."""
     limited: int = 0

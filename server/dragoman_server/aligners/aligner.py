@@ -52,7 +52,6 @@ class ServedAligner:
     name: str
     linker: WordLinker
     metrics: AlignerMetrics
-    """Its own series."""
 
     @property
     def key(self) -> str:
@@ -82,7 +81,6 @@ class Aligners:
         self._metrics = metrics
         self._linkers: Mapping[str, tuple[Stamp, WordLinker]] = {}
         self.by_name: Mapping[str, ServedAligner] = {}
-        """The aligners by name, in order."""
 
     def read(self) -> dict[str, tuple[Stamp, WordLinker]]:
         """Reads the folder again, and uses nothing of it yet; what has not changed stays as it is.

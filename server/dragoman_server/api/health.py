@@ -132,7 +132,6 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
 
     @contextmanager
     def _watching(self, host: str) -> Iterator[None]:
-        """Counts one Watch call while it lasts."""
         self._watches[host] += 1
         try:
             yield

@@ -34,7 +34,6 @@ TOTALS = {
     "truncations": ("dragoman_truncations_total", "Texts with a sentence truncated."),
     "load_failures": ("dragoman_model_load_failures_total", "Times a model could not be loaded."),
 }
-"""Counters of each model."""
 SECONDS = {
     "request": "From a request's arrival to its end.",
     "queue": "Wait for a batch, of texts' slowest sentences.",

@@ -106,12 +106,10 @@ class RunningEngine:
 
     engine: EnginePool
     precision: str
-    """Precision of the graphs that were chosen."""
     providers: Mapping[str, str]
     """The open graphs, each with the onnxruntime provider that it runs on."""
 
     def has_shortlist(self, beam_size: int) -> bool:
-        """See `OnnxDecoder.has_shortlist`."""
         return has_shortlist(self.providers, beam_size)
 
 

@@ -47,7 +47,6 @@ class Residency:
     since: float
     """When it was there."""
     load_seconds: float
-    """How long it took to load."""
     used_at: float
     """When somebody last came or left."""
     num_inside: int = 0
@@ -285,7 +284,6 @@ class ModelsOnDemand:
             await asyncio.wait(tasks)
 
     def _takes(self, model: ModelOnDemand) -> bool:
-        """Whether it is loaded and stays."""
         return model in self._residencies and not self._residencies[model].is_leaving
 
     async def _wait(self, model: ModelOnDemand) -> None:

@@ -58,7 +58,6 @@ class Repository:
 
     def __init__(self, models: Iterable[ServedModel], refused: Mapping[str, Exception]) -> None:
         self.models = sorted(models, key=_by_name_and_version)
-        """The models, sorted by name and version."""
         self.refused = dict(refused)
         """The reasons by "name/version", as their folders are called."""
 

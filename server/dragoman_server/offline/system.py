@@ -45,7 +45,6 @@ class BundleSystem:
         """The same and more in fields, for `dragoman record-quality`."""
 
     def translate(self, lines: Sequence[str]) -> list[str]:
-        """The lines' translations, one to one."""
         return [translated.text for translated in self.translate_texts(lines)]
 
     def calibrate(self, sources: Sequence[str], references: Sequence[str]) -> list[str]:

@@ -76,11 +76,9 @@ class IncomingCall:
     method: str
     """Name of what is asked for, for the log."""
     peer: str
-    """Where it comes from."""
     identify: Callable[[], str | None]
     """Whose call it is; None where nobody is asked. Raises UnknownCallerError."""
     time_remaining: Callable[[], float | None]
-    """Seconds until its deadline; None without one."""
     on_answered: Callable[[Callable[[], object]], object]
     """Has a function called once the answer is out, or will never be."""
     carrier: Callable[[], Mapping[str, str]]
@@ -102,7 +100,6 @@ class Call:
         self, time_remaining: Callable[[], float | None], *, gate: Gate, allowances: Allowances
     ) -> None:
         self.time_remaining = time_remaining
-        """Seconds until its deadline; None without one."""
         remaining = time_remaining()
         self.wanted = Wanted(None if remaining is None else time.monotonic() + remaining)
         """The mark that its threads ask for: it is dropped when the call's work ends, whatever ends it."""
@@ -117,7 +114,6 @@ class Call:
         self.caller: str | None = None
         """The caller's name, where the server asks."""
         self.trace: CallTrace | None = None
-        """Where the server traces."""
 
     @property
     def fields(self) -> dict[str, object]:
@@ -125,7 +121,6 @@ class Call:
 
     @property
     def allowance(self) -> Allowance:
-        """Its caller's."""
         return self._allowances.of(self.caller)
 
     def admit(self, admission: ExitStack) -> None:

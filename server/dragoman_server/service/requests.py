@@ -54,8 +54,6 @@ AnyRequest = RequestSettings | pb.AlignTextsRequest
 
 
 class RequestReader:
-    """Turns messages into requests."""
-
     def __init__(
         self,
         repository: Repository,

@@ -165,7 +165,6 @@ class Stages:
 
     def __init__(self) -> None:
         self.came_at = time.monotonic()
-        """When the request came."""
         self.stages: list[Stage] = []
         self._since = self.came_at
 

@@ -23,8 +23,6 @@ Write = Callable[[pb.TranslateStreamResponse], Awaitable[None]]
 
 
 class TranslationStream:
-    """Answers the items of one stream."""
-
     def __init__(
         self, answer: Answer, *, write: Write, joins: bool, max_items: int, max_idle_seconds: float
     ) -> None:

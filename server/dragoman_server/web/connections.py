@@ -120,7 +120,6 @@ class _Connection(HttpToolsProtocol):
     def __init__(self, server: uvicorn.Server) -> None:
         super().__init__(config=server.config, server_state=server.server_state, app_state={CONNECTION: self})
         self.has_ended = asyncio.Event()
-        """Set once it is closed."""
         self.certified_names: list[str] = []
         """The names of the certificate that the caller has shown."""
         self.num_requests = 0
@@ -131,7 +130,6 @@ class _Connection(HttpToolsProtocol):
         self._clock: asyncio.TimerHandle | None = None
 
     def abort(self) -> None:
-        """Ends it at once."""
         self.transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -145,8 +145,6 @@ class Api:
 
 
 class Endpoint:
-    """A route as an ASGI application."""
-
     def __init__(
         self,
         route: str,

@@ -91,7 +91,6 @@ class FileTranslation:
     translations: Sequence[str | None]
     """A translation for each text; None for a text without letters, and for one that failed."""
     failed: int
-    """Texts that could not be translated."""
     source_language: str
     model: pb.ModelReference
 
