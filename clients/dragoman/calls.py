@@ -206,6 +206,8 @@ async def health(self: BaseClient, service: str = "") -> bool:
     request = health_pb2.HealthCheckRequest(service=service)
     try:
         response = await self._ask(check, request, self._timeout_seconds)
-    except errors.DragomanError as error:
-        raise errors.of_health(error, service) from error.__cause__
+    except errors.ModelNotFoundError as error:
+        # Of an unknown service the server says nothing.
+        message = f"the server has no service {service!r}"
+        raise errors.ModelNotFoundError(message, status="NOT_FOUND") from error.__cause__
     return bool(response.status == health_pb2.HealthCheckResponse.SERVING)

@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any, TypeVar, get_args
 
 from google.protobuf.descriptor import Descriptor
-from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 
 from dragoman.model import DecodingDefaults, Glossary, Model, ModelReference, Quality
@@ -181,12 +180,9 @@ def translation(
 
 
 def _timings(message: pb.Timings) -> Timings:
-    queue, encode, decode = map(_seconds, (message.queue, message.encode, message.decode))
+    durations = (message.queue, message.encode, message.decode)
+    queue, encode, decode = (duration.seconds + duration.nanos * 1e-9 for duration in durations)
     return Timings(queue_seconds=queue, encode_seconds=encode, decode_seconds=decode)
-
-
-def _seconds(duration: Duration) -> float:
-    return duration.seconds + duration.nanos * 1e-9
 
 
 def _alignments(links: Iterable[pb.Alignment]) -> tuple[Alignment, ...]:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from dragoman.cli.align_texts import alignment_picture
 from dragoman.cli.group import TextCommand
-from dragoman.cli.options import open_client, server_option, settings_options, timeout_option
+from dragoman.cli.options import open_client, server_option, settings_options, several, timeout_option
 from dragoman.client import Client
 from dragoman.errors import DragomanError
 from dragoman.jobs.units import Failure, Units, failure_of
@@ -74,10 +74,9 @@ def _read_ranges(
     metavar="N",
     help="Show the N best translations of each, with scores; at most the beam.",
 )
-@click.option(
+@several(
     "--keep-range",
     "protected_ranges",
-    multiple=True,
     metavar="START:END",
     callback=_read_ranges,
     help="Code points of the one TEXT that stay as they are, from the first, counted from 0, to one past the "

@@ -232,7 +232,7 @@ class ModelsOnDemand:
         self._pinned = frozenset(pinned)
         self._advance()
         errors = await asyncio.gather(*map(_load, pinned))
-        if shows_device and not pinned and self._loader.device == "cuda":
+        if shows_device and not pinned and self._loader.config.device == "cuda":
             for model in repository.models:
                 assert isinstance(model, ModelOnDemand)
                 errors = [await _load(model)]
