@@ -214,12 +214,12 @@ class _Page:
 
     def _tag_mark(self, token: Token, kind: Kind) -> Piece:
         is_within = not token.name or token.name in _ELEMENTS["within_sentences"]
-        return self._mark(token.start, token.end, kind if is_within else "bound", token.name, kind)
+        return self._mark(token.start, token.end, kind if is_within else "bound", token.name)
 
-    def _mark(self, start: int, end: int, kind: Kind, tag: str = "", depth: str = "") -> Piece:
+    def _mark(self, start: int, end: int, kind: Kind, tag: str = "") -> Piece:
         if kind != "bound" and self._open and not self._open[-1][1]:
             # What tells its depth is all that counts of a tag that is not translated.
-            return Piece(start=start, end=end, kind="markup", name=depth if depth in _DEPTHS else "")
+            return Piece(start=start, end=end, kind="markup", name=kind if kind in _DEPTHS else "")
         return Piece(start=start, end=end, kind=kind, name=tag)
 
     def _is_translated(self, token: Token) -> bool:

@@ -168,12 +168,16 @@ def _segments(source: str, unit: _Unit, reading: Reading, join: bool) -> Iterato
             end=end,
             text=run.html,
             readable=run.text,
-            write=partial(_written, run, (_translated(tag) if is_first else "") + lead),
+            write=partial(_written, run, (_translated(tag) if is_first else "") + lead, ""),
             original=(tag if is_first else "") + lead + run.raw(run),
             before=before if is_first else "",
             after=copied(run.end, original.end.start) + after if is_last else "",
         )
         position = run.end
+
+
+def _written(run: Run, before: str, after: str, translation: str) -> str:
+    return f"{before}{run.write(translation)}{after}"
 
 
 def _plural(source: str, target: _Element, found: Sequence[Run]) -> Iterator[Segment]:
@@ -192,14 +196,10 @@ def _plural(source: str, target: _Element, found: Sequence[Run]) -> Iterator[Seg
             end=closed.end,
             text=run.html,
             readable=run.text,
-            write=lambda translation, before=before: f"{before}{run.write(translation)}</numerusform>",  # type: ignore[misc]
+            write=partial(_written, run, before, "</numerusform>"),
             original=source[start : closed.end],
         )
         start, lead, position = closed.end, "", closed.end
-
-
-def _written(run: Run, lead: str, translation: str) -> str:
-    return lead + run.write(translation)
 
 
 def _is_segment(event: Event) -> bool:

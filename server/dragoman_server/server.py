@@ -125,7 +125,10 @@ class Server:
         self._renewing: asyncio.Task[None] | None = None
         self._http_server: HttpServer | None = None
         self._is_reloaded = True
-        self._metrics.last_reload_successful.set_function(self._is_current)
+        # Whether everything is as its files were when they were last looked at.
+        self._metrics.last_reload_successful.set_function(
+            lambda: self._is_reloaded and (self._certificate is None or self._certificate.is_current)
+        )
         self.port = config.port
         """Port of gRPC, once started."""
         self.http_port: int | None = None
@@ -232,10 +235,6 @@ class Server:
             pinned=self._config.pinned_models,
             max_load_seconds=self._config.max_reload_seconds,
         )
-
-    def _is_current(self) -> bool:
-        """Whether everything is as its files were when they were last looked at."""
-        return self._is_reloaded and (self._certificate is None or self._certificate.is_current)
 
     def _open(self) -> None:
         self._core.open(self._models.repository)

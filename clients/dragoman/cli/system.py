@@ -5,7 +5,7 @@ functions like `open_server`, which open anything that translates lines. Models 
 perplexity, are of the group `dragoman.language_models`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Protocol
@@ -31,23 +31,9 @@ class System(Protocol):
         """Translates each line, in order."""
 
 
-class OpenSystem(Protocol):
-    """Opens a system, and closes it after the `with` block. Raises ValueError for what it cannot be.
-
-    There is one location; only checkpoints may be several, which are an ensemble then.
-    """
-
-    def __call__(
-        self,
-        *locations: str,
-        source_language: str | None,
-        target_language: str | None,
-        beam_size: int,
-        length_penalty: float | None,
-        device: str,
-        precision: str,
-        shortlist: bool | None,
-    ) -> AbstractContextManager[System]: ...
+OpenSystem = Callable[..., AbstractContextManager[System]]
+"""Opens a system as `open_server` does, and closes it after the `with` block. Raises ValueError for what it
+cannot be. There is one location; only checkpoints may be several, which are an ensemble then."""
 
 
 @dataclass

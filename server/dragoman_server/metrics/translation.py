@@ -209,8 +209,8 @@ class ModelMetrics:
         totals["truncations"].inc(text.truncated)
         for kind in {warning.kind.value for warning in text.warnings}:
             self._warnings[kind].inc()
-        if text.confidence is not None:
-            self._confidence.observe(text.confidence)
+        if (confidence := text.confidence) is not None:
+            self._confidence.observe(confidence)
         if not text.hypotheses:
             # Where there was nothing to translate there is nothing to be sure of.
             return

@@ -136,7 +136,10 @@ def open_engine(
     else:
         options, graphs = opening.choose_graphs(bundle, options)
     if options.device == "cpu":
-        limits = _bound_scores(limits, config.max_score_memory, bundle.manifest.target_vocabulary)
+        # As many rows as have their scores in so much memory, and those of one beam at least.
+        num_rows = config.max_score_memory * 2**20 // (_SCORE_BYTES * bundle.manifest.target_vocabulary)
+        num_rows = min(limits.max_rows, max(limits.max_beam_size, num_rows))
+        limits = replace(limits, max_rows=num_rows)
     else:
         num_engines = 1
     engines: Sequence[Engine | EngineProcess]
@@ -218,12 +221,6 @@ def engine_limits(config: EngineConfig, max_beam_size: int) -> EngineLimits:
         max_beam_size=max_beam_size,
         continuous=config.batching == "continuous",
     )
-
-
-def _bound_scores(limits: EngineLimits, max_mib: int, target_vocabulary: int) -> EngineLimits:
-    """The limits with as many rows as have their scores in so much memory, and those of one beam at least."""
-    num_rows = max_mib * 2**20 // (_SCORE_BYTES * target_vocabulary)
-    return replace(limits, max_rows=min(limits.max_rows, max(limits.max_beam_size, num_rows)))
 
 
 def _longest_sentence(manifest: Manifest, beam_size: int) -> Sentence:

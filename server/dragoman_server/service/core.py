@@ -32,7 +32,7 @@ from dragoman_server.service.stream import TranslationStream, Write, read_config
 from dragoman_server.service.translating import Translator
 from dragoman_server.text.align.pairs import AlignedPair
 from dragoman_server.text.options import TranslationOptions
-from dragoman_server.text.translated import Timings, TranslatedText
+from dragoman_server.text.translated import NO_TIME, TranslatedText
 from dragoman_server.turns import FairThreads
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ EMPTY = TranslatedText(
     num_units=0,
     num_source_tokens=0,
     num_target_tokens=0,
-    timings=Timings(queue=0.0, encode=0.0, decode=0.0),
+    timings=NO_TIME,
 )
 """The translation of an empty text."""
 MAX_WAITING_DOCUMENTS = 16

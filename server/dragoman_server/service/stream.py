@@ -121,11 +121,7 @@ async def read_config(
     Raises InvalidRequestError where it is none, NotServingError where `draining` is set before it comes, and
     IdleStreamError where it does not come in time.
     """
-
-    async def read_first() -> pb.TranslateStreamRequest | None:
-        return await anext(messages, None)
-
-    reading = asyncio.create_task(read_first())
+    reading = asyncio.ensure_future(anext(messages, None))
     watching = asyncio.create_task(draining.wait())
     try:
         done, _ = await asyncio.wait(

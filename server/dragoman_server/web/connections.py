@@ -61,7 +61,7 @@ class Connections:
         self._max_connections = max_connections
         self._metrics = metrics
         self._open: set[asyncio.Task[None]] = set()
-        metrics.watch_connections(lambda: len(self._open))
+        metrics.connections.set_function(lambda: len(self._open))
         listening.setblocking(False)
         self._accepting = asyncio.create_task(self._accept())
 
@@ -91,7 +91,7 @@ class Connections:
                 self._open.add(task)
                 task.add_done_callback(self._open.discard)
             else:
-                self._metrics.on_refused_connection()
+                self._metrics.refused_connections.inc()
                 with accepted, contextlib.suppress(OSError):
                     if self._certificate is None:
                         accepted.send(_FULL)
