@@ -44,45 +44,13 @@ if TYPE_CHECKING:
         WarningKind,
     )
 
-__all__ = [
-    "AlignedTexts",
-    "Alignment",
-    "AsyncClient",
-    "AuthenticationError",
-    "CallCancelledError",
-    "Client",
-    "ClientClosedError",
-    "DeadlineExceededError",
-    "DecodingDefaults",
-    "DetectedLanguage",
-    "DragomanError",
-    "FieldViolation",
-    "FinishReason",
-    "Glossary",
-    "Hypothesis",
-    "InvalidRequestError",
-    "LanguageCandidate",
-    "LengthPolicy",
-    "Model",
-    "ModelNotFoundError",
-    "ModelReference",
-    "OverloadedError",
-    "Priority",
-    "ProtectedText",
-    "Quality",
-    "Segmentation",
-    "SentenceConfidence",
-    "ServerError",
-    "Settings",
-    "StreamResult",
-    "TextFormat",
-    "Timings",
-    "Translation",
-    "TranslationWarning",
-    "UnavailableError",
-    "UnsupportedError",
-    "WarningKind",
-]
+__all__ = ["AlignedTexts", "Alignment", "AsyncClient", "AuthenticationError", "CallCancelledError"]
+__all__ += ["Client", "ClientClosedError", "DeadlineExceededError", "DecodingDefaults", "DetectedLanguage"]
+__all__ += ["DragomanError", "FieldViolation", "FinishReason", "Glossary", "Hypothesis"]
+__all__ += ["InvalidRequestError", "LanguageCandidate", "LengthPolicy", "Model", "ModelNotFoundError"]
+__all__ += ["ModelReference", "OverloadedError", "Priority", "ProtectedText", "Quality", "Segmentation"]
+__all__ += ["SentenceConfidence", "ServerError", "Settings", "StreamResult", "TextFormat", "Timings"]
+__all__ += ["Translation", "TranslationWarning", "UnavailableError", "UnsupportedError", "WarningKind"]
 
 __version__: str
 

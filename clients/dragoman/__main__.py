@@ -9,8 +9,7 @@ import sys
 def main() -> None:
     # A server reads its files again at SIGHUP, which may come while it is still being loaded and would end
     # it. Blocked it waits, until the group of commands or the server takes it.
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     from dragoman.cli import main as command
 
     try:

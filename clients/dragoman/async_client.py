@@ -5,7 +5,7 @@ import contextlib
 import threading
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import Any, Self, Unpack, cast
 
 import grpc
 import grpc.aio
@@ -18,9 +18,6 @@ from dragoman.stream import Stream
 from dragoman.translation import Key, StreamResult
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
-
-if TYPE_CHECKING:
-    _AsyncCall = grpc.aio.UnaryUnaryCall[Any, Any]
 
 
 class AsyncClient(BaseClient):
@@ -57,7 +54,7 @@ class AsyncClient(BaseClient):
     def _start(self, method: "Method[Request, Response]", request: Request, seconds: float | None) -> Call:
         return cast(Call, method(request, timeout=seconds, metadata=self._metadata))
 
-    async def _answer(self, call: "_AsyncCall") -> Any:
+    async def _answer(self, call: "grpc.aio.UnaryUnaryCall[Any, Any]") -> Any:
         try:
             return await call
         except grpc.aio.AioRpcError as error:

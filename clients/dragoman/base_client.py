@@ -17,7 +17,6 @@ from dragoman.settings import check_number
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 
 Metadata = tuple[tuple[str, str], ...] | None
-"""The metadata of a call."""
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 Method: TypeAlias = "grpc.UnaryUnaryMultiCallable[Request, Response]"
@@ -90,7 +89,6 @@ class BaseClient:
         raise NotImplementedError
 
     async def _sleep(self, seconds: float) -> None:
-        """Waits."""
         raise NotImplementedError
 
     async def _ask(

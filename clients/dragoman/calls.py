@@ -147,8 +147,13 @@ async def align(
     deadline = self._deadline(timeout_seconds)
     aligned: list[AlignedTexts] = []
     for portion in text_pair_portions(check_text_pairs(pairs)):
-        request = messages.align_request(
-            portion, source=source, target=target, model=model, aligner=aligner, priority=priority
+        request = pb.AlignTextsRequest(
+            pairs=[pb.TextPair(source=text, target=translated) for text, translated in portion],
+            source_language=source or "",
+            target_language=target or "",
+            model=model or "",
+            priority=messages.priority_of(priority),
+            aligner=aligner or "",
         )
         response = await self._ask(self._stub.AlignTexts, request, deadline.remaining_seconds())
         aligned += messages.aligned_texts(response)
@@ -201,6 +206,8 @@ async def health(self: BaseClient, service: str = "") -> bool:
     request = health_pb2.HealthCheckRequest(service=service)
     try:
         response = await self._ask(check, request, self._timeout_seconds)
-    except errors.DragomanError as error:
-        raise errors.of_health(error, service) from error.__cause__
+    except errors.ModelNotFoundError as error:
+        # Of an unknown service the server says nothing.
+        message = f"the server has no service {service!r}"
+        raise errors.ModelNotFoundError(message, status="NOT_FOUND") from error.__cause__
     return bool(response.status == health_pb2.HealthCheckResponse.SERVING)

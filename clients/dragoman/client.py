@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterable
 from functools import wraps
 from time import sleep
-from typing import TYPE_CHECKING, Any, Self, Unpack, overload
+from typing import Any, Self, Unpack, overload
 
 import grpc
 
@@ -15,10 +15,6 @@ from dragoman.settings import Options, Settings, TranslateOptions
 from dragoman.stream import Stream
 from dragoman.translation import Key, StreamResult, Translation
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
-
-if TYPE_CHECKING:
-    # A name that only the type stubs of grpc have.
-    _Future = grpc._CallFuture[Any]
 
 
 class Client(BaseClient):
@@ -46,7 +42,8 @@ class Client(BaseClient):
     def _start(self, method: "Method[Request, Response]", request: Request, seconds: float | None) -> Call:
         return method.future(request, timeout=seconds, metadata=self._metadata)
 
-    async def _answer(self, call: "_Future") -> Any:
+    # The type's name is one that only the stubs of grpc have.
+    async def _answer(self, call: "grpc._CallFuture[Any]") -> Any:
         try:
             return call.result()
         except grpc.RpcError as error:

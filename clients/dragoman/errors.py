@@ -140,13 +140,6 @@ def from_call(error: grpc.RpcError) -> DragomanError:
     return _typed(call.code(), call.details() or "", tuple(rich.details) if rich is not None else ())
 
 
-def of_health(error: DragomanError, service: str) -> DragomanError:
-    """The error of a health check that failed: of an unknown service the server says nothing."""
-    if isinstance(error, ModelNotFoundError):
-        return ModelNotFoundError(f"the server has no service {service!r}", status="NOT_FOUND")
-    return error
-
-
 def from_status(status: status_pb2.Status) -> DragomanError:
     """The typed error of one item of a stream."""
     code = _CODE_BY_NUMBER.get(status.code, grpc.StatusCode.UNKNOWN)

@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any, TypeVar, get_args
 
 from google.protobuf.descriptor import Descriptor
-from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 
 from dragoman.model import DecodingDefaults, Glossary, Model, ModelReference, Quality
@@ -52,27 +51,6 @@ def translate_request(texts: list[str], settings: Settings) -> pb.TranslateReque
     )
 
 
-def align_request(
-    pairs: list[tuple[str, str]],
-    *,
-    source: str | None,
-    target: str | None,
-    model: str | None,
-    aligner: str | None,
-    priority: Priority | None,
-) -> pb.AlignTextsRequest:
-    """A request with these texts and their translations. Raises InvalidRequestError for no such priority."""
-    check_choice(priority, Priority, "priority")
-    return pb.AlignTextsRequest(
-        pairs=[pb.TextPair(source=text, target=translated) for text, translated in pairs],
-        source_language=source or "",
-        target_language=target or "",
-        model=model or "",
-        priority=_enum("PRIORITY", priority),
-        aligner=aligner or "",
-    )
-
-
 def stream_config(settings: Settings) -> pb.TranslateStreamRequest:
     return pb.TranslateStreamRequest(config=pb.TranslateStreamConfig(**_fields(settings), join_results=True))
 
@@ -105,11 +83,17 @@ def _fields(settings: Settings) -> dict[str, Any]:
         "options": pb.DecodingOptions(**decoding),
         "return_alignments": settings.alignments,
         "segmentation": _enum("SEGMENTATION", settings.segmentation),
-        "priority": _enum("PRIORITY", settings.priority),
+        "priority": priority_of(settings.priority),
         "text_format": _enum("TEXT_FORMAT", settings.text_format),
         "protection": _protection(settings),
         "pivot_language": settings.pivot,
     }
+
+
+def priority_of(name: Priority | None) -> Any:
+    """The priority's value. Raises InvalidRequestError for no such priority."""
+    check_choice(name, Priority, "priority")
+    return _enum("PRIORITY", name)
 
 
 def _enum(prefix: str, name: str | None) -> Any:
@@ -196,12 +180,9 @@ def translation(
 
 
 def _timings(message: pb.Timings) -> Timings:
-    queue, encode, decode = map(_seconds, (message.queue, message.encode, message.decode))
+    durations = (message.queue, message.encode, message.decode)
+    queue, encode, decode = (duration.seconds + duration.nanos * 1e-9 for duration in durations)
     return Timings(queue_seconds=queue, encode_seconds=encode, decode_seconds=decode)
-
-
-def _seconds(duration: Duration) -> float:
-    return duration.seconds + duration.nanos * 1e-9
 
 
 def _alignments(links: Iterable[pb.Alignment]) -> tuple[Alignment, ...]:

@@ -27,17 +27,14 @@ class Quality:
     """A quality measured on a named test set when the model's bundle was made."""
 
     test_set: str
-    """The test set."""
     metric: str
     """Name of the metric, such as "BLEU"."""
     score: float
-    """Its value."""
     signature: str
     """sacreBLEU's signature, which says how it was counted."""
     precision: str
     """Precision that was measured, such as "int8"."""
     beam_size: int
-    """Beam size that was measured."""
     shortlist: bool | None
     """Whether it was measured with a lexical shortlist; None where that was not recorded."""
     length_penalty: float | None
@@ -65,7 +62,6 @@ class Model:
     """A model that is being served."""
 
     reference: ModelReference
-    """Its name and version."""
     source_language: str
     """Language it translates from."""
     target_language: str
@@ -83,9 +79,7 @@ class Model:
     max_source_tokens: int
     """Most source tokens a sentence may have before the length policy applies."""
     quality: tuple[Quality, ...]
-    """Quality measured when the bundle was made."""
     licence: str
-    """Licence of the model."""
     credit: str
     """Credit owed to the makers of its training data."""
     description: str = ""
@@ -104,8 +98,6 @@ class Glossary:
     """A glossary that the server has."""
 
     name: str
-    """The model's name in requests."""
     languages: tuple[str, ...]
     """Languages that it translates between."""
     entries: int
-    """Number of its entries."""

@@ -81,7 +81,6 @@ class Portions:
         return allowed
 
     def answer(self, portion: Portion, response: pb.TranslateResponse) -> None:
-        """Takes the answer to a request."""
         self._in_flight.remove(portion)
         self._translations[portion.first] = messages.translations(response)
         self._budget.renew()
@@ -205,7 +204,6 @@ class AutoSource:
         return [(language, [self._texts[rank] for rank in ranks]) for language, ranks in self._ranks.items()]
 
     def answer(self, language: str, translations: Sequence[Translation]) -> None:
-        """Takes the translations of a group."""
         self._translations.update(zip(self._ranks[language], translations, strict=True))
 
     def translations(self) -> list[Translation]:

@@ -62,18 +62,6 @@ def check_text(text: object, field: str) -> str:
     return text
 
 
-def check_stream_text(text: object, field: str) -> str:
-    """The text, if it can travel in a stream.
-
-    Raises TypeError for what is no string, InvalidRequestError for one with a lone surrogate or too long.
-    """
-    checked = check_text(text, field)
-    if (size := len(checked.encode())) > MAX_STREAM_TEXT_BYTES:
-        description = f"has {size} bytes; at most {MAX_STREAM_TEXT_BYTES} can travel in one message"
-        raise invalid(field, description)
-    return checked
-
-
 def check_pair(pair: tuple[Key, str]) -> tuple[Key, str]:
     """The pair. Raises TypeError for a bare text, of which a short one would pass for a pair."""
     if isinstance(pair, str | bytes):
@@ -218,9 +206,13 @@ class Settings:
                 check_text(value, name)
         for name in ("do_not_translate", "patterns", "glossaries", "forbidden"):
             value = getattr(self, name)
-            if value is not None:
-                # A list, as it is once it has been JSON.
-                object.__setattr__(self, name, _check_list(value, name))
+            if value is None:
+                continue
+            if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+                raise TypeError(f"{name} must be a list of strings; got {value!r:.40}")
+            # A list, as it is once it has been JSON.
+            words = [check_text(word, f"{name}[{position}]") for position, word in enumerate(value)]
+            object.__setattr__(self, name, words)
         if self.terms is not None:
             if not isinstance(self.terms, Mapping):
                 raise TypeError(f"terms is {type(self.terms).__name__}, not a mapping of words to words")
@@ -238,9 +230,3 @@ class Settings:
         check_choice(self.segmentation, Segmentation, "segmentation")
         check_choice(self.priority, Priority, "priority")
         check_choice(self.text_format, TextFormat, "text_format")
-
-
-def _check_list(value: object, name: str) -> list[str]:
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise TypeError(f"{name} must be a list of strings; got {value!r:.40}")
-    return [check_text(text, f"{name}[{position}]") for position, text in enumerate(value)]

@@ -6,7 +6,7 @@ from typing import Generic
 
 from dragoman import errors, messages
 from dragoman.messages import MAX_MESSAGE_BYTES, MAX_MESSAGE_TEXTS, stream_items
-from dragoman.settings import Settings, check_count, check_pair, check_stream_text
+from dragoman.settings import MAX_STREAM_TEXT_BYTES, Settings, check_count, check_pair, check_text, invalid
 from dragoman.translation import Key, StreamResult
 from dragoman.v1 import translation_pb2 as pb
 
@@ -95,7 +95,10 @@ class Stream(Iterator[pb.TranslateStreamRequest], Generic[Key]):
         error. Raises TypeError for what is no string."""
         number = str(self._num_sent)
         try:
-            text = check_stream_text(text, f"text {number} of the stream")
+            field = f"text {number} of the stream"
+            if (size := len(check_text(text, field).encode())) > MAX_STREAM_TEXT_BYTES:
+                limit = f"at most {MAX_STREAM_TEXT_BYTES} can travel in one message"
+                raise invalid(field, f"has {size} bytes; {limit}")
         except errors.InvalidRequestError as error:
             self._refused[number], text = error, ""
         self._open[number] = id_

@@ -66,14 +66,11 @@ class Timings:
     queue_seconds: float
     """Waiting for a place in a batch, and before that for room in the queue."""
     encode_seconds: float
-    """Encoding."""
     decode_seconds: float
     """Beam search."""
 
 
 class WarningKind(StrEnum):
-    """The kinds of warnings."""
-
     UNKNOWN_TOKENS = "unknown_tokens"
     """The model can't read something; it is in the translation as it was, unless protection is off."""
     SPAN_PUT_BACK = "span_put_back"
@@ -113,7 +110,6 @@ class TranslationWarning:
     """A warning about a part of the text, as a half-open range of code points."""
 
     kind: WarningKind
-    """The kind of the warning."""
     start: int
     """First code point of the part."""
     end: int
@@ -224,6 +220,5 @@ class StreamResult(Generic[Key]):
     id: Key
     """The caller's id of the text."""
     translation: Translation | None
-    """The translation."""
     error: DragomanError | None
     """Why there is none."""

@@ -4,7 +4,6 @@ polib reads, checks, wraps and escapes. What it would write anew, such as header
 stays as it is: the lines of a translation alone are replaced.
 """
 
-import functools
 import gettext
 import re
 from collections.abc import Iterator
@@ -15,26 +14,11 @@ from dragoman_files.document import Segment
 from dragoman_files.format import TEXT_BYTES, FileError, Reading
 from dragoman_files.texts import has_letters, read_table
 
-
-@functools.cache
-def _plural_forms() -> dict[str, tuple[int, str]]:
-    return {
-        language: (int(count), rule)
-        for count, rules in read_table("plurals.toml").items()
-        for rule, languages in rules.items()
-        for language in languages.split()
-    }
-
-
-def plural_forms(language: str) -> tuple[int, str]:
-    """The number of forms of a language, and which one a number takes; of an unknown one, those of most."""
-    return _plural_forms().get(language, (2, "(n != 1)"))
-
-
 if TYPE_CHECKING:
     from polib import POEntry, POFile
 
-_CHARSET = re.compile(rb"""^"Content-Type:[^"\n]*charset=([\w.:-]+)""", re.MULTILINE)
+DECLARED = re.compile(rb"""^"Content-Type:[^"\n]*charset=(?!CHARSET(?![\w.:-]))([\w.:-]+)""", re.MULTILINE)
+"""The charset that the header states; a template states "CHARSET"."""
 _HEADER = re.compile(r'^msgid[ \t]+""[ \t]*\r?\n(?=msgstr)', re.MULTILINE)
 _QUOTED = re.compile(r'"((?:[^"\\\n]++|\\.)*+)"')
 _STRING = re.compile(
@@ -52,12 +36,6 @@ MAX_QUOTED = 200
 _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;]+);?")
 
 
-def declared_encoding(head: bytes) -> str | None:
-    """The charset that the header states; a template states "CHARSET"."""
-    match = _CHARSET.search(head)
-    return None if match is None or match[1] == b"CHARSET" else match[1].decode()
-
-
 def prepare(source: str, reading: Reading) -> str:
     """The catalogue; what a template leaves open becomes the target language's: charset, name, plurals."""
     header = _HEADER.search(source)
@@ -65,7 +43,7 @@ def prepare(source: str, reading: Reading) -> str:
     if reading.target_language is None or string is None:
         return source
     language = reading.target_language.replace("-", "_")
-    num_forms, rule = plural_forms(language.split("_")[0].lower())
+    num_forms, rule = _plural_forms(language.split("_")[0].lower())
     head = string[0].replace("charset=CHARSET", "charset=UTF-8", 1)
     named = f'"Language: {language}\\n"'
     head = re.sub(r'^"Language:[ \t]*\\n"', lambda match: named, head, flags=re.MULTILINE)
@@ -79,6 +57,15 @@ def prepare(source: str, reading: Reading) -> str:
         newline = "\r\n" if "\r\n" in source else "\n"
         rest = _EMPTY_FORMS.sub(forms.replace("\n", newline), rest)
     return before + head + rest
+
+
+def _plural_forms(language: str) -> tuple[int, str]:
+    """The number of forms of a language, and which one a number takes; of an unknown one, those of most."""
+    for count, rules in read_table("plurals.toml").items():
+        for rule, languages in rules.items():
+            if language in languages.split():
+                return int(count), rule
+    return 2, "(n != 1)"
 
 
 def segments(source: str, reading: Reading) -> Iterator[Segment]:

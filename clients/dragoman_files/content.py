@@ -23,6 +23,8 @@ _LIKELY = [*(f"cp{number}" for number in range(1250, 1259)), "cp874", "koi8_r"]
 _LIKELY += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
 """Encodings that files are in which are not in UTF-8."""
 _SAMPLE_LINES, _SHOWN_CHARACTERS, _NUM_SHOWN = 500, 60, 3
+_DECLARING_BYTES = 4096
+"""Where an encoding is declared."""
 
 STANDARD_INPUT = "standard input"
 """The name of what has none."""
@@ -168,14 +170,17 @@ def codec_of(encoding: str, head: bytes) -> Codec:
     return Codec(name=f"{name}-le" if name in ("utf-16", "utf-32") else name, mark=b"")
 
 
-def decode(content: bytes, name: str, encoding: str | None, declared: str | None) -> tuple[str, Codec]:
+def decode(
+    content: bytes, name: str, encoding: str | None, declared: re.Pattern[bytes] | None
+) -> tuple[str, Codec]:
     """The text of a file, and the encoding that it is in: the one given, by a mark, declared, or UTF-8.
 
-    Raises FileError for an encoding that is not the file's.
+    `declared` finds in a file's head the encoding that the file names. Raises FileError for an encoding that
+    is not the file's.
     """
-    if encoding is None and content.startswith(codecs.BOM_UTF8):
-        declared = "utf-8"
-    codec = codec_of(encoding or declared or "utf-8", content[:4])
+    is_marked = content.startswith(codecs.BOM_UTF8)
+    found = None if is_marked or declared is None else declared.search(content[:_DECLARING_BYTES])
+    codec = codec_of(encoding or (found[1].decode() if found else "utf-8"), content[:4])
     try:
         return content[len(codec.mark) :].decode(codec.name), codec
     except UnicodeDecodeError as error:

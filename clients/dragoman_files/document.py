@@ -5,6 +5,7 @@ stands between the text before and its own, then its translation.
 """
 
 import io
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO
@@ -38,7 +39,6 @@ class Segment:
     start: int
     end: int
     text: str
-    """The text to translate."""
     write: Write
     readable: str | None = None
     """The text for people, where `text` has markup of the server's."""
@@ -60,22 +60,21 @@ def document_format(
     *,
     segments: Callable[[str, Reading], Iterable[Segment]],
     prepare: Callable[[str, Reading], str] = lambda text, reading: text,
-    declared: Callable[[bytes], str | None] = lambda head: None,
+    declared: re.Pattern[bytes] | None = None,
     has_references: bool = False,
     text_format: TextFormat | None = None,
 ) -> Format:
     """A format that is a function from the text of a document to its segments.
 
-    `segments` yields them in any order, and raises FileError. `prepare` makes of a document what
-    it is in the target language before anything is translated. `declared` reads from a file's head the
-    encoding that the file names. `has_references`: a character that the encoding lacks can be written as a
-    reference of XML. `text_format`: the format of the segments' texts.
+    `segments` yields them in any order, and raises FileError. `prepare` makes of a document what it is in
+    the target language before anything is translated. `declared` is as of `decode`. `has_references`: a
+    character that the encoding lacks can be written as a reference of XML.
     """
 
     def units(source: Input) -> list[Unit]:
         """All units; one of an empty text where there are none. Raises FileError."""
         content = read_whole(source)
-        text, codec = decode(content, source.name, options.encoding, declared(content[:4096]))
+        text, codec = decode(content, source.name, options.encoding, declared)
         if has_references:
             codec = replace(codec, errors="xmlcharrefreplace")
         try:
@@ -99,7 +98,6 @@ def counted(segments: Iterable[Segment], reading: Reading) -> list[Segment]:
 
 
 def size_of(stream: BinaryIO) -> int:
-    """Its length in bytes."""
     return stream.seek(0, io.SEEK_END)
 
 

@@ -38,14 +38,8 @@ _ATTRIBUTE = re.compile(r"""([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']
 _MAY_BE_READ = re.compile("|".join(("value", "content", *_ELEMENTS["read"])), re.IGNORECASE)
 _ROOT = re.compile(r"<html\b[^<>]*>", re.IGNORECASE)
 LANGUAGE = re.compile(r"""(\s(?:xml:)?lang\s*=\s*["']?)([\w-]+)""", re.IGNORECASE)
-_DECLARED = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
-
-
-def declared_encoding(head: bytes) -> str | None:
-    """The encoding that a page declares. UTF-16 does not count: no page in it can be read so far."""
-    match = _DECLARED.search(head)
-    name = match[1].decode().lower() if match is not None else None
-    return None if name is None or name.startswith("utf-16") else name
+DECLARED = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*(?!utf-16)([\w.:-]+)""", re.IGNORECASE)
+"""The encoding that a page declares. UTF-16 does not count: no page in it can be read so far."""
 
 
 def prepare(source: str, reading: Reading) -> str:
@@ -238,12 +232,12 @@ class _Page:
 
     def _tag_mark(self, token: Token, kind: Kind) -> Piece:
         is_within = not token.name or token.name in _ELEMENTS["within_sentences"]
-        return self._mark(token.start, token.end, kind if is_within else "bound", token.name, kind)
+        return self._mark(token.start, token.end, kind if is_within else "bound", token.name)
 
-    def _mark(self, start: int, end: int, kind: Kind, tag: str = "", depth: str = "") -> Piece:
+    def _mark(self, start: int, end: int, kind: Kind, tag: str = "") -> Piece:
         if kind != "bound" and self._open and not self._open[-1][1]:
             # What tells its depth is all that counts of a tag that is not translated.
-            return Piece(start=start, end=end, kind="markup", name=depth if depth in _DEPTHS else "")
+            return Piece(start=start, end=end, kind="markup", name=kind if kind in _DEPTHS else "")
         return Piece(start=start, end=end, kind=kind, name=tag)
 
     def _values(self, token: Token) -> Iterator[Value]:

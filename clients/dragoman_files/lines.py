@@ -101,13 +101,9 @@ def lines_format(name: FormatName, lines: LineFormat, options: FormatOptions) ->
     def units(source: Input) -> Iterator[Unit]:
         """A generator: a file of lines is never held as a whole. Raises FileError."""
         codec = codec_of_lines(source, options.encoding)
-        found = raw_lines(source.rewound(), codec)
-        read = paragraphs(found, source.position) if has_paragraphs else single(found, source)
+        found, position = raw_lines(source.rewound(), codec), source.position
+        read = paragraphs(found, position) if has_paragraphs else single_lines(found, position, lines)
         return (transcoded(unit, codec) for unit in read)
-
-    def single(found: Iterator[bytes], source: Input) -> Iterator[Unit]:
-        for number, raw in enumerate(found, start=1):
-            yield parse_line(raw, lines, number=number, position=source.position())
 
     noun = "paragraphs" if has_paragraphs else "lines"
     return Format(name=name, noun=noun, units=units, checks_encoding=False)
@@ -119,6 +115,12 @@ def codec_of_lines(source: Input, encoding: str | None) -> Codec | None:
         return None
     codec = codec_of(encoding, source.rewound().stream.read(4))
     return None if codec.name == "utf-8" else codec
+
+
+def single_lines(lines: Iterator[bytes], position: Callable[[], int], format_: LineFormat) -> Iterator[Unit]:
+    """Each line is a text."""
+    for number, raw in enumerate(lines, start=1):
+        yield parse_line(raw, format_, number=number, position=position())
 
 
 def paragraphs(lines: Iterator[bytes], position: Callable[[], int]) -> Iterator[Unit]:

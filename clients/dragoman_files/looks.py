@@ -211,8 +211,6 @@ class _Reader:
 
 
 class _Writer:
-    """Writes runs, one after the other."""
-
     def __init__(self, run: Run) -> None:
         self._run = run
         self._written: list[str] = []

@@ -85,7 +85,10 @@ class _Markdown:
         reading.take(_LINE_BYTES * len(lines))
         row, cursor = -1, 0
         is_cell = False
-        tokens = deque(self._tokens(body, reading))
+        # Tokens are counted as they are made.
+        self._reading = reading
+        tokens = deque(self._markdown.parse(body, self._env))
+        self._reading = None
         while tokens:
             token = tokens.popleft()
             if token.type == "html_block" and token.map is not None and token.level == 0:
@@ -104,14 +107,6 @@ class _Markdown:
                     begins = [starts[number] + column for number, column in enumerate(columns, start=first)]
                     yield from self._texts(reading, token, begins, is_cell=is_cell)
             is_cell = token.type in ("td_open", "th_open")
-
-    def _tokens(self, body: str, reading: Reading) -> list["Token"]:
-        """All tokens, counted as they are made."""
-        self._reading = reading
-        try:
-            return self._markdown.parse(body, self._env)
-        finally:
-            self._reading = None
 
     def _count(self, state: "StateCore") -> None:
         """Counts the tokens of a document: first its blocks, then what they hold."""

@@ -28,9 +28,7 @@ def _of_menus(segments: _Segments, *, is_html: bool) -> _Segments:
 
 
 _plain, _tagged = document_format, partial(document_format, text_format="html")
-_catalogue = partial(_plain, declared=catalogue.declared_encoding)
-_page = partial(_tagged, declared=hypertext.declared_encoding, has_references=True)
-_xml = partial(_tagged, declared=xml_texts.declared_encoding, has_references=True)
+_xml = partial(_tagged, declared=xml_texts.DECLARED, has_references=True)
 _messages = partial(_xml, segments=_of_menus(xliff.segments, is_html=True), prepare=xliff.prepare)
 
 _FORMATS: dict[FormatName, tuple[str, Callable[[FormatName, FormatOptions], Format]]] = {
@@ -50,12 +48,17 @@ _FORMATS: dict[FormatName, tuple[str, Callable[[FormatName, FormatOptions], Form
     "vtt": (".vtt", partial(_tagged, segments=subtitles.vtt_segments)),
     "html": (
         ".html .htm .xhtml",
-        partial(_page, segments=hypertext.segments, prepare=hypertext.prepare),
+        partial(_xml, segments=hypertext.segments, prepare=hypertext.prepare, declared=hypertext.DECLARED),
     ),
     "markdown": (".md .markdown", partial(_tagged, segments=markdown.segments)),
     "po": (
         ".po .pot",
-        partial(_catalogue, segments=_of_menus(catalogue.segments, is_html=False), prepare=catalogue.prepare),
+        partial(
+            _plain,
+            segments=_of_menus(catalogue.segments, is_html=False),
+            prepare=catalogue.prepare,
+            declared=catalogue.DECLARED,
+        ),
     ),
     "xliff": (".xliff .xlf", _messages),
     **{name: (f".{name}", package_format) for name in PACKAGED},
@@ -99,7 +102,8 @@ def input_format(path: PurePath, name: FormatName | None) -> FormatName:
     Raises FileError for any other suffix: translating line by line would break such a file.
     """
     suffix = _suffix(path)
-    if name is None and suffix not in _BY_SUFFIX and not _is_of_text(suffix):
+    is_text = not suffix or suffix[1:] in _names()["text"].split() or _LANGUAGE_AND_REGION.fullmatch(suffix)
+    if name is None and suffix not in _BY_SUFFIX and not is_text:
         kind = _kind(suffix)
         advice = _names()["refused"][kind].get("advice", _APART) if kind else _APART
         known = f"is by its name {kind}, of a format that is not read"
@@ -109,14 +113,6 @@ def input_format(path: PurePath, name: FormatName | None) -> FormatName:
             ". `--format text` takes every line for a text all the same",
         )
     return _format_of(path, name)
-
-
-def _is_of_text(suffix: str) -> bool:
-    return (
-        not suffix
-        or suffix[1:] in _names()["text"].split()
-        or _LANGUAGE_AND_REGION.fullmatch(suffix) is not None
-    )
 
 
 def output_format(path: PurePath, name: FormatName | None) -> FormatName:

@@ -12,10 +12,10 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 from urllib.parse import unquote
 
 from dragoman_files import hypertext
@@ -24,7 +24,7 @@ from dragoman_files.document import MAX_DOCUMENT_BYTES, Segment, counted, size_o
 from dragoman_files.format import FileError, Format, FormatName, FormatOptions, Input, Reading, Unit
 from dragoman_files.looks import pieces_of, write_looks
 from dragoman_files.texts import ELEMENTS
-from dragoman_files.xml_texts import Event, Grammar, declared_encoding, events
+from dragoman_files.xml_texts import DECLARED, Event, Grammar, events
 
 _SEPARATOR = "\0"
 """Stands in no XML."""
@@ -36,13 +36,11 @@ _TIMES_HELD = 4
 """How often the parts with text are in memory at once."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Part:
-    """How a part is read."""
+class _Part(NamedTuple):
+    """How a part is read, and what makes of it what it is in the target language before that."""
 
     segments: Callable[[str, Reading], Iterable[Segment]]
     prepare: Callable[[str, Reading], str] = lambda text, reading: text
-    """The part as it is in the target language before anything is translated."""
 
 
 _Parts = Mapping[str, _Part]
@@ -225,7 +223,7 @@ def package_format(name: FormatName, options: FormatOptions) -> Format:
         reading = Reading(source, size_of(source.rewound().stream), options)
         for part_name, part, content in _contents(source.rewound().stream, source.name, name, reading):
             place = f"{part_name} in {source.name}"
-            text, codec = decode(content, place, None, declared_encoding(content[:200]))
+            text, codec = decode(content, place, None, DECLARED)
             if codec.name != "utf-8":
                 raise FileError(f"{place} is in {codec.name}, and such parts are read in UTF-8 alone")
             # A mark of byte order is a character of the part.

@@ -70,15 +70,10 @@ def _with_accelerator(write: Callable[[str], str], mark: str, letter: str) -> Ca
         shown = _FIXED.sub(lambda part: "\0" * len(part[0]), translation)
         if _UNSPACED.search(shown):
             return write(f"{translation}({mark}{letter.upper()})")
-        place = next(
-            (
-                found.start()
-                for pattern in (rf"\b{re.escape(letter)}", re.escape(letter), r"[^\W\d_]")
-                if (found := re.search(pattern, shown, re.IGNORECASE))
-            ),
-            None,
-        )
-        return write(translation if place is None else translation[:place] + mark + translation[place:])
+        for pattern in (rf"\b{re.escape(letter)}", re.escape(letter), r"[^\W\d_]"):
+            if found := re.search(pattern, shown, re.IGNORECASE):
+                return write(translation[: found.start()] + mark + translation[found.start() :])
+        return write(translation)
 
     return written
 

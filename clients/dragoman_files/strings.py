@@ -6,7 +6,6 @@ A value is written where it stands, in the style that it is written in.
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from json import decoder
 from typing import Any, NamedTuple
@@ -35,8 +34,6 @@ _NO_TEXT = re.compile(
 
 
 class String(NamedTuple):
-    """A string that is a value."""
-
     start: int
     end: int
     text: str
@@ -143,16 +140,6 @@ _MAX_DEPTH = 100
 _STRING_TAGS = ("tag:yaml.org,2002:str", "!")
 
 
-@dataclass(kw_only=True)
-class _Collection:
-    """A mapping or a sequence that is open."""
-
-    key: str | None
-    """The key of the value that is read: of a sequence, the one that it stands under."""
-    is_mapping: bool
-    is_key_next: bool
-
-
 def yaml_segments(source: str, reading: Reading) -> Iterator[Segment]:
     """The texts of a YAML document. Raises FileError for what is none, and for a key that is no scalar."""
     return _segments(_yaml_strings(source, reading), _of_keys(reading))
@@ -161,7 +148,10 @@ def yaml_segments(source: str, reading: Reading) -> Iterator[Segment]:
 def _yaml_strings(source: str, reading: Reading) -> Iterator[String]:
     import yaml
 
-    opened = [_Collection(key=None, is_mapping=False, is_key_next=False)]
+    # Of each collection that is open: the key of the value that is read, of a sequence the one that it stands
+    # under; and whether a key is next, None of a sequence.
+    keys: list[str | None] = [None]
+    turns: list[bool | None] = [None]
     try:
         # Its types say nothing of events.
         loader: Any = yaml.SafeLoader(source)
@@ -169,27 +159,26 @@ def _yaml_strings(source: str, reading: Reading) -> Iterator[String]:
             event = loader.get_event()
             reading.take(ITEM_BYTES)
             is_scalar = isinstance(event, yaml.ScalarEvent)
-            is_mapping = isinstance(event, yaml.MappingStartEvent)
             if isinstance(event, yaml.CollectionEndEvent):
-                opened.pop()
+                keys.pop()
+                turns.pop()
             # Not narrowed to what the types know.
             is_node = isinstance(event, yaml.NodeEvent)
             if not is_node:
                 continue
-            around = opened[-1]
-            is_key = around.is_key_next
-            around.is_key_next = around.is_mapping and not is_key
+            is_key, turns[-1] = turns[-1], None if turns[-1] is None else not turns[-1]
             if is_key and not is_scalar:
                 raise FileError(f"line {event.start_mark.line + 1} has a key that is no text")
             if is_key:
-                around.key = event.value
+                keys[-1] = event.value
             elif is_scalar:
                 tag = event.tag or loader.resolve(yaml.ScalarNode, event.value, event.implicit)
                 if tag in _STRING_TAGS:
-                    yield from _yaml_string(source, event, around.key)
-            elif is_mapping or isinstance(event, yaml.SequenceStartEvent):
-                opened.append(_Collection(key=around.key, is_mapping=is_mapping, is_key_next=is_mapping))
-                if len(opened) > _MAX_DEPTH:
+                    yield from _yaml_string(source, event, keys[-1])
+            elif isinstance(event, yaml.CollectionStartEvent):
+                keys.append(keys[-1])
+                turns.append(True if isinstance(event, yaml.MappingStartEvent) else None)
+                if len(keys) > _MAX_DEPTH:
                     raise FileError(f"YAML that is nested deeper than {_MAX_DEPTH} levels is not read")
     except yaml.YAMLError as error:
         raise FileError(f"no YAML: {' '.join(str(error).split())[:200]}") from None

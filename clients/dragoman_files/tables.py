@@ -4,7 +4,7 @@ import csv
 import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dragoman_files.content import Codec
 from dragoman_files.format import FileError, Format, FormatName, FormatOptions, Input, Unit
@@ -21,16 +21,12 @@ MAX_BETWEEN_CHARACTERS = 1 << 20
 Write = Callable[[str | None], str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Row:
-    """One row."""
+class _Row(NamedTuple):
+    """A row: its number and that of its first line, all of it with its line ending, and its cells."""
 
     number: int
-    """Counted from 1."""
     line: int
-    """The first one of the row."""
     raw: str
-    """The row with its line ending."""
     cells: Sequence[str]
 
 
@@ -128,11 +124,11 @@ class _Table:
             if not cells:
                 continue
             number += 1
-            yield _Row(number=number, line=line, raw="".join(taken), cells=cells)
+            yield _Row(number, line, "".join(taken), cells)
             taken.clear()
             line = reader.line_num + 1
         if taken:
-            yield _Row(number=number + 1, line=line, raw="".join(taken), cells=())
+            yield _Row(number + 1, line, "".join(taken), ())
 
     def _cells(
         self, rows: Iterator[_Row], source: Input, delimiter: str, columns: list[int], has_header: bool
@@ -180,7 +176,7 @@ class _Table:
             if num_held > MAX_BETWEEN_CHARACTERS:
                 yield unit(row, "", lambda translation: "")
         if any(between):
-            yield unit(_Row(number=0, line=0, raw="", cells=()), "", lambda translation: "")
+            yield unit(_Row(0, 0, "", ()), "", lambda translation: "")
 
 
 def _written(cell: str, delimiter: str, is_quoted_format: bool, translation: str | None) -> str:

@@ -264,7 +264,6 @@ class Run:
         return piece.decode(self.raw(piece))
 
     def raw(self, piece: "Piece | Run") -> str:
-        """What stands there in the source."""
         return self.source[piece.start : piece.end]
 
     def write(self, translation: str) -> str:

@@ -18,13 +18,14 @@ from dragoman_files.xml_texts import Event, encode_within, escape, events, text_
 
 _UNITS = {"trans-unit": "target", "segment": "target", "message": "translation"}
 """Elements of one text each, and what its translation is called in them."""
-_NATIVE = ("bpt", "ept", "ph", "it")
-"""Elements of XLIFF 1.x within a text whose content is code."""
-_OPENING = ("bpt", "bx", "sc")
-_CLOSING = ("ept", "ex", "ec")
-"""Elements that stand for the tags of an element, one for each."""
-_WORDS = ("ph", "x")
-"""Elements that stand for something in a sentence, a placeholder or a picture."""
+_CODES: dict[Kind, tuple[str, ...]] = {
+    "open": ("bpt", "bx", "sc"),
+    "close": ("ept", "ex", "ec"),
+    "word": ("ph", "x"),
+    "empty": ("it",),
+}
+"""Elements within a text that are code, by what they stand for: the tags of an element, something in a
+sentence, as a placeholder or a picture, or a tag alone."""
 _UNTRANSLATED_STATES = ("new", "needs-translation")
 
 
@@ -167,12 +168,16 @@ def _segments(source: str, unit: _Unit, reading: Reading, join: bool) -> Iterato
             end=end,
             text=run.html,
             readable=run.text,
-            write=partial(_written, run, _translated(tag) + lead if is_first else lead),
+            write=partial(_written, run, (_translated(tag) if is_first else "") + lead, ""),
             original=(tag if is_first else "") + lead + run.raw(run),
             before=before if is_first else "",
             after=copied(run.end, original.end.start) + after if is_last else "",
         )
         position = run.end
+
+
+def _written(run: Run, before: str, after: str, translation: str) -> str:
+    return f"{before}{run.write(translation)}{after}"
 
 
 def _plural(source: str, target: _Element, found: Sequence[Run]) -> Iterator[Segment]:
@@ -191,14 +196,10 @@ def _plural(source: str, target: _Element, found: Sequence[Run]) -> Iterator[Seg
             end=closed.end,
             text=run.html,
             readable=run.text,
-            write=lambda translation, before=before: f"{before}{run.write(translation)}</numerusform>",  # type: ignore[misc]
+            write=partial(_written, run, before, "</numerusform>"),
             original=source[start : closed.end],
         )
         start, lead, position = closed.end, "", closed.end
-
-
-def _written(run: Run, lead: str, translation: str) -> str:
-    return lead + run.write(translation)
 
 
 def _is_segment(event: Event) -> bool:
@@ -252,10 +253,8 @@ def _target(source: str, unit: _Unit, original: _Element) -> tuple[int, int, str
     if target is not None and target.end is not None:
         opening = source[target.start.start : target.start.end]
         if opening.endswith("/>"):
-            return (
-                *(target.start.start, target.start.end, ""),
-                *(opening[:-2].rstrip() + ">", f"</{prefix}{unit.target}>"),
-            )
+            tag = opening[:-2].rstrip() + ">"
+            return target.start.start, target.start.end, "", tag, f"</{prefix}{unit.target}>"
         return target.start.start, target.end.start, "", opening, ""
     last = unit.children.get("seg-source", original).end
     assert last is not None
@@ -290,20 +289,14 @@ def _pieces(source: str, inner: Sequence[Event], join: bool) -> Iterator[Piece]:
 
 def _is_code(event: Event) -> bool:
     is_protected = event.attribute("mtype") == "protected" or event.attribute("translate") == "no"
-    return is_protected or event.name in (*_NATIVE, *_OPENING, *_CLOSING, *_WORDS)
+    return is_protected or any(event.name in names for names in _CODES.values())
 
 
 def _code(event: Event, end: int) -> Piece:
     """An element that is not translated, by what it stands for."""
     # Which opening one a closing one is of: of 1.x by number or by itself, of 2.x by name.
     name = next((found for key in ("rid", "startRef", "id") if (found := event.attribute(key))), "")
-    kind: Kind = "word"
-    if event.name in _OPENING:
-        kind = "open"
-    elif event.name in _CLOSING:
-        kind = "close"
-    elif event.name == "it":
-        kind = "empty"
+    kind: Kind = next((kind for kind, names in _CODES.items() if event.name in names), "word")
     return Piece(start=event.start, end=end, kind=kind, name=f"#{name}")
 
 

@@ -19,7 +19,10 @@ _NEWLINE = re.compile(r"(\r?\n)")
 _CDATA = "cdata"
 """The name of a piece of text that has no references."""
 
-_DECLARED = re.compile(rb"""<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
+DECLARED = re.compile(
+    rb"""\A(?:\xef\xbb\xbf)?\s*<\?xml\s[^>]*?encoding\s*=\s*["'](?!(?i:utf-16))([\w.:-]+)"""
+)
+"""The encoding that a file declares. That of UTF-16 is said by whoever asks for it, too."""
 _ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """The characters that XML 1.0 (section 2.2) can't write."""
 _MIN_PART_BYTES = 1 << 16
@@ -51,13 +54,6 @@ class Event:
         """The value of an attribute, by its name with its prefix."""
         names = self.attributes[::2]
         return self.attributes[2 * names.index(name) + 1] if name in names else None
-
-
-def declared_encoding(head: bytes) -> str | None:
-    """The encoding that a file declares. That of UTF-16 is said by whoever asks for it, too."""
-    match = _DECLARED.match(head.removeprefix(b"\xef\xbb\xbf").lstrip())
-    name = match[1].decode().lower() if match is not None else None
-    return None if name is None or name.startswith("utf-16") else name
 
 
 def events(source: str, check: Callable[[], None] = lambda: None) -> Iterator[Event]:
@@ -182,7 +178,6 @@ class Grammar:
     joins: bool = True
     """Whether white space is a space, line breaks too."""
     pieces: Callable[[str, Paragraph, "Grammar", Reading], Iterable[Piece]] = tag_pieces
-    """The pieces of a paragraph."""
     write: Write = Run.write
     """The translation of a text in the notation of the file."""
     escape: Callable[[str], str] = str
@@ -206,14 +201,14 @@ def encode_within(own: Callable[[str], str] = str) -> Encode:
     """An encoder for XML, by whether the text begins within CDATA; a format's `own` escapes are within."""
 
     def encode(run: Run, text: str, notations: Notations) -> str:
-        write = _in_cdata if run.pieces[0].name == _CDATA else escape
-        return encode_with(lambda part: write(own(part)))(run, text, notations)
+        def write(part: str) -> str:
+            if run.pieces[0].name == _CDATA:
+                return own(part).replace("]]>", "]]]]><![CDATA[>")
+            return escape(own(part))
+
+        return encode_with(write)(run, text, notations)
 
     return encode
-
-
-def _in_cdata(text: str) -> str:
-    return text.replace("]]>", "]]]]><![CDATA[>")
 
 
 def _paragraphs(found: Iterable[Event], grammar: Grammar, reading: Reading) -> Iterator[Paragraph]:

@@ -79,7 +79,6 @@ def read_glossaries(folder: Path) -> dict[str, Glossary]:
 
 
 def read_glossary(path: Path) -> Glossary:
-    """Reads one file. Raises ServerFileError."""
     if not _NAME.fullmatch(path.stem):
         raise ServerFileError(f"{path}: a glossary's name has letters, digits, dots, underscores and hyphens")
     try:
@@ -120,7 +119,6 @@ class Glossaries:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.by_name: Mapping[str, Glossary] = {}
-        """The glossaries by name, in order."""
 
     def read(self) -> dict[str, Glossary]:
         """Reads the folder again, and uses nothing of it yet. Raises ServerFileError."""

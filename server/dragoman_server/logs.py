@@ -104,7 +104,10 @@ def open_log(
     log_format: LogFormat, *, descriptor: int = _STANDARD_ERROR, max_waiting: int = _MAX_WAITING_LINES
 ) -> Log:
     """Sets up the root logger. Closing the log waits until it is written."""
-    logging.getLogger("grpc._cython.cygrpc").addFilter(_shows_no_metadata)
+    # Metadata that are not text grpc writes down whole, and a token may be among them.
+    logging.getLogger("grpc._cython.cygrpc").addFilter(
+        lambda record: not record.getMessage().startswith("Invalid encoding on")
+    )
     formatter: logging.Formatter = TextFormatter()
     if log_format == "json":
         names, fields = {"levelname": "level", "name": "logger"}, "%(levelname)s %(name)s %(message)s"
@@ -114,11 +117,3 @@ def open_log(
     # Python's own warnings would be lines that are no JSON.
     logging.captureWarnings(True)
     return log
-
-
-def _shows_no_metadata(record: logging.LogRecord) -> bool:
-    """Whether a line of grpc's own is without what a caller sent.
-
-    Metadata that are not text it writes down whole, and a token may be among them.
-    """
-    return not record.getMessage().startswith("Invalid encoding on")

@@ -40,11 +40,9 @@ class Setting:
     """The option of a field: its range, and how the command line differs from it."""
 
     at_least: float | None = None
-    """Least value."""
     above: float | None = None
     """The bound that every value is above."""
     at_most: float | None = None
-    """Greatest value."""
     flag: str | None = None
     """The option's name, where it is not the field's."""
     metavar: str | None = None
@@ -90,7 +88,6 @@ class Option:
     """One field of a configuration, as the command line has it."""
 
     heading: str
-    """Heading of its group."""
     name: str
     kind: Any
     """Its type, without None."""

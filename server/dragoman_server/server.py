@@ -77,8 +77,6 @@ class EngineEndedError(RuntimeError):
 
 
 class Server:
-    """Serves the bundles of one folder."""
-
     def __init__(self, config: ServerConfig, log: Log | None = None) -> None:
         """`log`: the one whose lost lines are in the metrics."""
         self._config = config
@@ -127,7 +125,10 @@ class Server:
         self._renewing: asyncio.Task[None] | None = None
         self._http_server: HttpServer | None = None
         self._is_reloaded = True
-        self._metrics.last_reload_successful.set_function(self._is_current)
+        # Whether everything is as its files were when they were last looked at.
+        self._metrics.last_reload_successful.set_function(
+            lambda: self._is_reloaded and (self._certificate is None or self._certificate.is_current)
+        )
         self.port = config.port
         """Port of gRPC, once started."""
         self.http_port: int | None = None
@@ -234,10 +235,6 @@ class Server:
             pinned=self._config.pinned_models,
             max_load_seconds=self._config.max_reload_seconds,
         )
-
-    def _is_current(self) -> bool:
-        """Whether everything is as its files were when they were last looked at."""
-        return self._is_reloaded and (self._certificate is None or self._certificate.is_current)
 
     def _open(self) -> None:
         self._core.open(self._models.repository)
@@ -359,7 +356,7 @@ class Server:
             options=grpc_options(self._config.limits, max_connections=max_connections),
         )
         translation_pb2_grpc.add_TranslationServiceServicer_to_server(TranslationService(self._core), server)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health.service, server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         calls.prepare(descriptor)
         if self._config.reflection:
             names = (descriptor.full_name, "grpc.health.v1.Health", reflection.SERVICE_NAME)

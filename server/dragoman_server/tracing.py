@@ -68,7 +68,6 @@ class CallTrace:
         self._context = set_span_in_context(self._span)
         context = self._span.get_span_context()
         self.ids = {"trace_id": format_trace_id(context.trace_id), "span_id": format_span_id(context.span_id)}
-        """The fields of the log."""
         self.answer = f"00-{self.ids['trace_id']}-{self.ids['span_id']}-{context.trace_flags:02x}"
         """The answer's name of it, as `traceresponse` (W3C, Trace Context)."""
 

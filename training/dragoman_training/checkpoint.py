@@ -40,7 +40,6 @@ class Checkpoint:
     """A trained model and what belongs to it."""
 
     recipe: Recipe
-    """How it was trained."""
     model: Seq2Seq
     """The model in evaluation mode: the moving average, where training kept one."""
     source_tokenizer: Tokenizer
@@ -228,7 +227,6 @@ class Provenance:
     data: str
     """As its recipe's card says, or else its files; and how many pairs."""
     licence: str
-    """Licence of a model trained on it."""
     credit: str
     """Credit owed to the makers of the data."""
 

@@ -36,14 +36,10 @@ def words(text: str) -> Iterator[Span]:
     """Ranges of the words, and of the punctuation before and after each, in order."""
     for run in _RUN.finditer(text):
         start, end = run.span()
-        of_words = [position for position in range(start, end) if _is_of_a_word(text[position])]
+        # Letters, numbers, and marks on them.
+        of_words = [place for place in range(start, end) if unicodedata.category(text[place])[0] in "LNM"]
         first, last = (of_words[0], of_words[-1] + 1) if of_words else (end, end)
         yield from (span for span in ((start, first), (first, last), (last, end)) if span[0] < span[1])
-
-
-def _is_of_a_word(character: str) -> bool:
-    """Whether it is a letter, a number or a mark on one."""
-    return unicodedata.category(character)[0] in "LNM"
 
 
 ATTENTION = "of a word's attention"

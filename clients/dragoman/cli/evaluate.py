@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from dragoman.cli.failure import missing_extra
+from dragoman.cli.failure import load
 from dragoman.cli.models import console_of_lines
 from dragoman.cli.system import OpenSystem, System, open_server
 
@@ -36,7 +36,7 @@ that is unknown, or there is none."""
 Results = dict[str, str | float | None]
 
 
-@click.command()
+@click.command(context_settings={"show_default": True})
 @click.option("--server", metavar="HOST:PORT", help="Measure a server; needs --from and --to.")
 @click.option(
     "--bundle", metavar="FOLDER", help="Measure a bundle, such as models/de-en/3, without a server."
@@ -72,7 +72,6 @@ Results = dict[str, str | float | None]
     "beam_size",
     type=click.IntRange(min=1),
     default=5,
-    show_default=True,
     help="Hypotheses kept while searching; 1 is greedy.",
 )
 @click.option(
@@ -84,14 +83,12 @@ Results = dict[str, str | float | None]
     "--device",
     type=click.Choice(["auto", "cpu", "cuda"]),
     default="auto",
-    show_default=True,
     help="Where it runs. Not for --server, which chose at its start.",
 )
 @click.option(
     "--precision",
     type=click.Choice(["auto", "fp32", "int8", "fp16"]),
     default="auto",
-    show_default=True,
     help="Which of a bundle's graphs run; auto takes what suits the device. Not for --server.",
 )
 @click.option(
@@ -105,7 +102,6 @@ Results = dict[str, str | float | None]
     "--tokenize",
     type=click.Choice(["13a", "char", "intl", "none", "zh"]),
     default="13a",
-    show_default=True,
     help="How sacreBLEU finds words. char suits languages written without spaces, zh Chinese.",
 )
 @click.option(
@@ -256,10 +252,7 @@ def _read_lines(path: Path) -> list[str]:
 def _load(group: str, kind: str) -> Any:
     """What another package registered. Raises ClickException where its extra is not installed."""
     (entry_point,) = entry_points(group=group, name=kind)
-    try:
-        return entry_point.load()
-    except ModuleNotFoundError as error:
-        raise missing_extra(f"--{kind}", entry_point, error) from error
+    return load(entry_point, f"--{kind}")
 
 
 def _blocks(system: System, lines: list[str]) -> Iterator[list[str]]:

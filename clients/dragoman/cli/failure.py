@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from importlib.metadata import EntryPoint
+from typing import Any
 
 import click
 
@@ -43,6 +44,14 @@ def missing_extra(feature: str, entry_point: EntryPoint, error: ModuleNotFoundEr
         "or just\n"
         f"{command} '.[{','.join(map(_suitable, entry_point.extras))}]'"
     )
+
+
+def load(entry_point: EntryPoint, feature: str) -> Any:
+    """The object that an entry point names. Raises ClickException where its extra is not installed."""
+    try:
+        return entry_point.load()
+    except ModuleNotFoundError as error:
+        raise missing_extra(feature, entry_point, error) from error
 
 
 def _suitable(extra: str) -> str:
@@ -108,7 +117,7 @@ def _with_options(error: errors.InvalidRequestError) -> str:
     message = str(error)
     for violation in error.violations:
         # Of an option that is repeatable, one of its values is meant.
-        option = OPTIONS.get(re.sub(r"\[\d+\]$", "", violation.field.removeprefix("options.")))
-        if option is not None:
+        name = re.sub(r"^(options|protection)\.|_language$|\[\d+\]$", "", violation.field)
+        if (option := OPTIONS.get(name)) is not None:
             message = re.sub(rf"(?<![\w.]){re.escape(violation.field)}:? ", f"{option} ", message, count=1)
     return message

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 
-from dragoman.cli.failure import Failure, missing_extra
+from dragoman.cli.failure import Failure, load, missing_extra
 
 _OPTION = re.compile(r"-[a-zA-Z]\S*|--[a-zA-Z][\w-]*(=.*)?", re.DOTALL)
 """An argument that is meant for an option, known or not: a dash before a space, a digit or a sentence
@@ -119,14 +119,11 @@ class CommandGroup(click.Group):
         entry_point = _entry_point(cmd_name)
         if entry_point is None:
             return None
-        try:
-            command = entry_point.load()
-        except ModuleNotFoundError as error:
-            raise missing_extra(f"`dragoman {cmd_name}`", entry_point, error) from error
+        command = load(entry_point, f"`dragoman {cmd_name}`")
         assert isinstance(command, click.Command)
         self.abandons_threads = getattr(command, "abandons_threads", False)
         # Blocked since the start, for a command that does more at SIGHUP than to end.
-        if hasattr(signal, "pthread_sigmask") and not getattr(command, "takes_hangup", False):
+        if not getattr(command, "takes_hangup", False):
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
         return command
 

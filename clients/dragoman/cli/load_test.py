@@ -29,8 +29,6 @@ _ROW = "{:>9} {:>8} {:>12} {:>9} {:>9} {:>9} {:>7}  {}"
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """One rate that was tried."""
-
     texts_per_second: float
     num_texts: int
     """Texts that were counted."""
@@ -116,22 +114,17 @@ class LoadTest:
         )
 
 
-@click.command()
+@click.command(context_settings={"show_default": True})
 @server_option
 @settings_options
 @click.option(
     "--p99-ms",
     default=300.0,
-    show_default=True,
     type=click.FloatRange(min=1),
     help="Milliseconds within which 99 of 100 texts are to be answered.",
 )
 @click.option(
-    "--seconds",
-    default=10.0,
-    show_default=True,
-    type=click.FloatRange(min=0.1),
-    help="Length of the run at each rate.",
+    "--seconds", default=10.0, type=click.FloatRange(min=0.1), help="Length of the run at each rate."
 )
 @click.option(
     "--cores", type=click.IntRange(min=1), help="Cores that the server has: adds what one of them does."

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dragoman.cli.failure import missing_extra, printable
+from dragoman.cli.failure import load, printable
 from dragoman.cli.options import open_client, server_option, timeout_option
 from dragoman.model import Model, Quality
 
@@ -115,10 +115,7 @@ def _load(name: str) -> Any:
     entry_point: EntryPoint | None = next(iter(entry_points(group=BUNDLES, name=name)), None)
     if entry_point is None:
         raise click.ClickException("this installation knows no bundles: run `make install` in the checkout")
-    try:
-        return entry_point.load()
-    except ModuleNotFoundError as error:
-        raise missing_extra("what knows bundles", entry_point, error) from error
+    return load(entry_point, "what knows bundles")
 
 
 def _table(models: list[Model]) -> Table:

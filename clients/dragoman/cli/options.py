@@ -24,33 +24,23 @@ lines."""
 CERTIFICATE_VARIABLE, KEY_VARIABLE = "DRAGOMAN_CLIENT_CERTIFICATE", "DRAGOMAN_CLIENT_KEY"
 """PEM files of the caller's certificate and key, for a server that asks for one."""
 
-OPTIONS = {
+OPTIONS = {name: "--" + name.replace("_", "-") for name in _NAMES} | {
     "source": "--from",
-    "source_language": "--from",
     "target": "--to",
-    "target_language": "--to",
-    "model": "--model",
     "beam_size": "--beam",
     "num_hypotheses": "--n-best",
-    "length_penalty": "--length-penalty",
-    "max_output_tokens": "--max-output-tokens",
     "target_prefix": "--prefix",
     "length_policy": "--long-sentences",
-    "formality": "--formality",
-    "segmentation": "--segmentation",
-    "priority": "--priority",
-    "pivot": "--pivot",
-    "pivot_language": "--pivot",
     "text_format": "--html",
-    "protection.glossaries": "--glossary",
-    "protection.terms": "--term",
-    "protection.forbidden": "--forbid",
-    "protection.do_not_translate": "--keep",
-    "protection.patterns": "--keep-pattern",
+    "glossaries": "--glossary",
+    "terms": "--term",
+    "forbidden": "--forbid",
+    "do_not_translate": "--keep",
+    "patterns": "--keep-pattern",
     "protected_ranges": "--keep-range",
     "timeout_seconds": "--timeout",
 }
-"""Which option sets a field of a request."""
+"""Which option sets a field of a request, by its name without what stands before or behind it."""
 
 
 class ConnectionArguments(TypedDict):
@@ -193,7 +183,9 @@ def settings_options(command: Command) -> Command:
         type=click.Choice(["interactive", "bulk"]),
         help="Who goes first where the server is full. Default: interactive; of a file or of lines, bulk.",
     )
-    @click.option("--html", "is_html", is_flag=True, help="The text is HTML, or has tags as XLIFF has.")
+    @click.option(
+        "--html", "text_format", flag_value="html", help="The text is HTML, or has tags as XLIFF has."
+    )
     @click.option(
         "--protect/--no-protect",
         default=None,
@@ -238,11 +230,10 @@ def settings_options(command: Command) -> Command:
         help="A word that a translation is warned of for. Repeatable.",
     )
     @wraps(command)
-    def with_settings(*, is_html: bool, **given: Any) -> None:
+    def with_settings(**given: Any) -> None:
         # What is repeatable and not given is empty.
         asked = ((name, given.pop(name)) for name in _NAMES & given.keys())
         options: dict[str, Any] = {name: None if value in ((), {}) else value for name, value in asked}
-        settings = Settings(**options, text_format="html" if is_html else None)
-        command(settings=settings, **given)
+        command(settings=Settings(**options), **given)
 
     return with_settings

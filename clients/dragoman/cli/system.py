@@ -5,9 +5,9 @@ functions like `open_server`, which open anything that translates lines. Models 
 perplexity, are of the group `dragoman.language_models`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
 from dragoman.cli.options import open_client
@@ -31,51 +31,34 @@ class System(Protocol):
         """Translates each line, in order."""
 
 
-class OpenSystem(Protocol):
-    """Opens a system, and closes it after the `with` block. Raises ValueError for what it cannot be.
-
-    There is one location; only checkpoints may be several, which are an ensemble then.
-    """
-
-    def __call__(
-        self,
-        *locations: str,
-        source_language: str | None,
-        target_language: str | None,
-        beam_size: int,
-        length_penalty: float | None,
-        device: str,
-        precision: str,
-        shortlist: bool | None,
-    ) -> AbstractContextManager[System]: ...
+OpenSystem = Callable[..., AbstractContextManager[System]]
+"""Opens a system as `open_server` does, and closes it after the `with` block. Raises ValueError for what it
+cannot be. There is one location; only checkpoints may be several, which are an ensemble then."""
 
 
+@dataclass
 class ServerSystem:
     """A server's model: the one of the first translation, whatever the server would choose meanwhile."""
 
-    def __init__(self, client: Client, settings: Settings, location: str) -> None:
-        self._client = client
-        self._settings = settings
-        self._location = location
+    client: Client
+    settings: Settings
+    location: str
 
     @property
     def description(self) -> str:
         """The server, and the model once one has translated."""
-        model = self._settings.model
-        return f"server {self._location}" + (f", model {model}" if model else "")
+        model = self.settings.model
+        return f"server {self.location}" + (f", model {model}" if model else "")
 
     @property
     def details(self) -> Mapping[str, str | float | None]:
         """The settings of the client's calls, for the report."""
-        return {"bundle": self._settings.model, "length_penalty": self._settings.length_penalty}
+        return {"bundle": self.settings.model, "length_penalty": self.settings.length_penalty}
 
     def translate(self, lines: list[str]) -> list[str]:
         """Raises DragomanError."""
-        results = self._client.translate_stream(
-            enumerate(lines),
-            **asdict(self._settings),
-            in_order=True,
-            texts_per_message=TEXTS_PER_MESSAGE,
+        results = self.client.translate_stream(
+            enumerate(lines), **asdict(self.settings), in_order=True, texts_per_message=TEXTS_PER_MESSAGE
         )
         texts = []
         with closing(results):
@@ -83,7 +66,7 @@ class ServerSystem:
                 if result.translation is None:
                     assert result.error is not None
                     raise result.error
-                self._settings = replace(self._settings, model=str(result.translation.model))
+                self.settings = replace(self.settings, model=str(result.translation.model))
                 texts.append(result.translation.text)
         return texts
 

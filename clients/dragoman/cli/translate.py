@@ -15,7 +15,7 @@ from rich.text import Text
 
 from dragoman.cli.align_texts import alignment_picture
 from dragoman.cli.group import TextCommand
-from dragoman.cli.options import open_client, server_option, settings_options, timeout_option
+from dragoman.cli.options import open_client, server_option, settings_options, several, timeout_option
 from dragoman.client import Client
 from dragoman.errors import DragomanError
 from dragoman.jobs.units import Failure, Units, failure_of
@@ -24,7 +24,7 @@ from dragoman.settings import ProtectedText, Settings
 from dragoman.translation import StreamResult, Translation, WarningKind
 from dragoman_files.content import STANDARD_INPUT, check_is_text
 from dragoman_files.format import Unit
-from dragoman_files.lines import TextLines, paragraphs, parse_line
+from dragoman_files.lines import TextLines, paragraphs, single_lines
 
 _INDENT = 5
 """Columns before a picture: those of the rank above it."""
@@ -74,10 +74,9 @@ def _read_ranges(
     metavar="N",
     help="Show the N best translations of each, with scores; at most the beam.",
 )
-@click.option(
+@several(
     "--keep-range",
     "protected_ranges",
-    multiple=True,
     metavar="START:END",
     callback=_read_ranges,
     help="Code points of the one TEXT that stay as they are, from the first, counted from 0, to one past the "
@@ -218,10 +217,8 @@ def _input_units(*, join_lines: bool) -> Iterator[Unit]:
             yield raw
 
     if join_lines:
-        yield from paragraphs(lines(), lambda: position)
-        return
-    for number, raw in enumerate(lines(), start=1):
-        yield parse_line(raw, TextLines(), number=number, position=position)
+        return paragraphs(lines(), lambda: position)
+    return single_lines(lines(), lambda: position, TextLines())
 
 
 class _Printer:
@@ -243,7 +240,9 @@ class _Printer:
             click.echo(json.dumps({"source": text, **asdict(translation)}, ensure_ascii=False))
             return
         for warning in translation.warnings:
-            part = _shortened(text[warning.start : warning.end])
+            part = text[warning.start : warning.end]
+            if len(part) > _QUOTED_CHARACTERS:
+                part = part[: _QUOTED_CHARACTERS - 1] + "…"
             click.echo(f"text {number}: {part!r} {_WARNINGS[warning.kind]}", err=True)
         if self._in_full:
             self._show_in_full(text, translation)
@@ -272,10 +271,6 @@ class _Printer:
                 shown, links = hypothesis.text, hypothesis.alignments
                 picture = alignment_picture(text, shown, links, width=width, ascii_only=ascii_only)
                 console.print(Padding(picture, (0, 0, 1, _INDENT), expand=False))
-
-
-def _shortened(part: str) -> str:
-    return part if len(part) <= _QUOTED_CHARACTERS else part[: _QUOTED_CHARACTERS - 1] + "…"
 
 
 def _standard_input() -> BinaryIO:

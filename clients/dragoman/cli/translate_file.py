@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 from rich.text import Text
 
 from dragoman.cli.failure import message_of
-from dragoman.cli.options import Seconds, open_client, server_option, settings_options
+from dragoman.cli.options import Seconds, open_client, server_option, settings_options, several
 from dragoman.connection.channel import PING_SECONDS
 from dragoman.errors import DragomanError
 from dragoman.jobs import FileJob
@@ -36,7 +36,7 @@ class _File(click.Path):
         return super().convert(value, param, ctx)
 
 
-@click.command(name="translate-file")
+@click.command(name="translate-file", context_settings={"show_default": True})
 @server_option
 @settings_options
 @click.option(
@@ -47,18 +47,16 @@ class _File(click.Path):
     help="What INPUT and OUTPUT hold, whatever the files are called; `lines` is `text`. Default: as their "
     "names say, below.",
 )
-@click.option(
+@several(
     "--key",
     "keys",
-    multiple=True,
     metavar="NAME",
     help='Of JSON lines, the key of the text. Default: "text". Of JSON and YAML, a key whose strings are '
     "translated, with all that is below it; may be given several times. Default: all strings.",
 )
-@click.option(
+@several(
     "--column",
     "columns",
-    multiple=True,
     metavar="NAME",
     help="Of a table, a column to translate: its name in the first row, which then stays, or its number from "
     "1. May be given several times.",
@@ -83,7 +81,6 @@ class _File(click.Path):
     "--streams",
     type=click.IntRange(min=1, max=256),
     default=1,
-    show_default=True,
     metavar="N",
     help="Streams that translate at once, spread over all servers of --server: one for each server, or more.",
 )
@@ -91,7 +88,6 @@ class _File(click.Path):
     "--window",
     type=click.IntRange(min=1),
     default=256,
-    show_default=True,
     metavar="LINES",
     help="Lines sent and not yet answered, at most, of each stream.",
 )
@@ -100,7 +96,6 @@ class _File(click.Path):
     "patience_seconds",
     type=Seconds(min=0),
     default=300.0,
-    show_default=True,
     metavar="SECONDS",
     help="How long to try again where the server is away or overloaded, before giving up.",
 )
@@ -109,7 +104,6 @@ class _File(click.Path):
     "ping_seconds",
     type=Seconds(min=0),
     default=PING_SECONDS,
-    show_default=True,
     metavar="SECONDS",
     help="How long a server may be silent before it is asked whether it is there; it counts as gone where it "
     "does not answer. 0: never.",
@@ -266,7 +260,6 @@ class _ProgressBar:
         self._progress.stop()
 
     def say(self, message: str) -> None:
-        """Prints a line above the bar."""
         # The terminal wraps it, and nothing else: a log has lines as long as they are.
         self._progress.console.print(Text(message), soft_wrap=True)
 

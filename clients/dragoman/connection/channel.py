@@ -5,6 +5,7 @@ import os
 import re
 import time
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 import grpc
@@ -204,41 +205,36 @@ class Deadline:
         return None if self._at is None else max(0.0, self._at - time.monotonic())
 
 
+@dataclass
 class RetryBudget:
     """Ever longer waits, and an end of them, counted from the first failure after an answer."""
 
-    def __init__(
-        self,
-        seconds: float,
-        *,
-        first_wait_seconds: float,
-        max_wait_seconds: float,
-        holds_waits: bool = True,
-        last_answer: Callable[[], float] = lambda: 0.0,
-    ) -> None:
-        """`holds_waits`: whether a wait ends within the budget, too, rather than begins there. `last_answer`
-        says when others were answered, on the clock of time.monotonic: the budget of all counts from then."""
-        self._seconds = seconds
-        self._first_wait_seconds = first_wait_seconds
-        self._max_wait_seconds = max_wait_seconds
-        self._holds_waits = holds_waits
-        self._last_answer = last_answer
+    seconds: float
+    _: KW_ONLY
+    first_wait_seconds: float
+    max_wait_seconds: float
+    holds_waits: bool = True
+    """Whether a wait ends within the budget, too, rather than begins there."""
+    last_answer: Callable[[], float] = lambda: 0.0
+    """When others were answered, on the clock of time.monotonic: the budget of all counts from then."""
+
+    def __post_init__(self) -> None:
         self.renew()
 
     def renew(self) -> None:
         """The server has answered."""
         self._away_since: float | None = None
-        self._wait_seconds = self._first_wait_seconds
+        self._wait_seconds = self.first_wait_seconds
 
     def wait_seconds(self, error: DragomanError, remaining_seconds: float | None = None) -> float | None:
         """Seconds before the next try; None where the budget is spent, or less time than that is left."""
         now = time.monotonic()
         self._away_since = now if self._away_since is None else self._away_since
-        spent = now - max(self._away_since, self._last_answer())
+        spent = now - max(self._away_since, self.last_answer())
         wait = self._wait_seconds
         if isinstance(error, OverloadedError | UnavailableError):
             wait = max(wait, error.retry_after_seconds or 0.0)
-        self._wait_seconds = min(2 * self._wait_seconds, self._max_wait_seconds)
-        is_spent = spent + wait > self._seconds if self._holds_waits else spent >= self._seconds
+        self._wait_seconds = min(2 * self._wait_seconds, self.max_wait_seconds)
+        is_spent = spent + wait > self.seconds if self.holds_waits else spent >= self.seconds
         is_late = remaining_seconds is not None and wait >= remaining_seconds
         return None if is_spent or is_late else wait

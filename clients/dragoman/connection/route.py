@@ -54,7 +54,6 @@ class Route:
     credentials: grpc.ChannelCredentials | None
     """None is without TLS."""
     options: Options
-    """Channel arguments."""
     listed: tuple[Server, ...] = ()
     """The servers of a list; empty where gRPC finds them itself."""
     is_balanced: bool = False
@@ -248,7 +247,8 @@ def cause_of(failure: str, route: Route) -> str | None:
         return None
     try:
         if route.is_balanced:
-            subject, servers = "no server of " + _names(route), route.servers()
+            names = dict.fromkeys(server.name for server in route.listed)
+            subject, servers = f"no server of {', '.join(names) or route.target}", route.servers()
         else:
             named = _HOST_AND_PORT.fullmatch(route.target)
             if named is None:
@@ -271,11 +271,6 @@ def cause_of(failure: str, route: Route) -> str | None:
     causes.sort(key=lambda cause: "Connection refused" in cause)
     reasons = "; ".join(causes)
     return f"{subject} can be called: {reasons}" if route.is_balanced else f"{subject}: {reasons}"
-
-
-def _names(route: Route) -> str:
-    names = dict.fromkeys(server.name for server in route.listed)
-    return ", ".join(names) or route.target
 
 
 def _failure_at(server: Server, credentials: grpc.ChannelCredentials | None) -> str | None:

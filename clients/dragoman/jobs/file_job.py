@@ -36,8 +36,6 @@ _CONFIDENCE_DIGITS = 4
 
 
 class Observer(Protocol):
-    """Observes a job."""
-
     def on_start(self, *, resumed: int, failed: int) -> None:
         """The job begins, or goes on after so many units, of which so many failed."""
 
@@ -53,8 +51,6 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """The summary of a complete job."""
-
     lines: int
     """Lines of the input, and of the output; units, where they are no lines."""
     failed: int

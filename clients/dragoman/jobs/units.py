@@ -41,7 +41,6 @@ class Failure:
     status: str
     """Name of the gRPC status code."""
     message: str
-    """The error's message."""
     text: str
     """The text, or all that stands there where it holds none."""
 
@@ -198,7 +197,6 @@ class Share:
 
     @property
     def first(self) -> Unit:
-        """The first unit that is not done."""
         return self._unfinished[0]
 
     def done(self, unit: Unit) -> None:

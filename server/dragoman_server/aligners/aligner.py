@@ -5,7 +5,7 @@ Reads them by the entry point that the package of aligners registers: the server
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -52,7 +52,6 @@ class ServedAligner:
     name: str
     linker: WordLinker
     metrics: AlignerMetrics
-    """Its own series."""
 
     @property
     def key(self) -> str:
@@ -65,12 +64,8 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 _WARMING = (("a b.", "c d."), ("a " * 120, "b " * 120))
 
 Stamp = tuple[tuple[str, int, int, int], ...]
-
-
-class OpenAligner(Protocol):
-    """The entry point's object. Raises ValueError where the folder holds no aligner."""
-
-    def __call__(self, location: str) -> WordLinker: ...
+OpenAligner = Callable[[str], WordLinker]
+"""The entry point's object. Raises ValueError where the folder holds no aligner."""
 
 
 class Aligners:
@@ -82,7 +77,6 @@ class Aligners:
         self._metrics = metrics
         self._linkers: Mapping[str, tuple[Stamp, WordLinker]] = {}
         self.by_name: Mapping[str, ServedAligner] = {}
-        """The aligners by name, in order."""
 
     def read(self) -> dict[str, tuple[Stamp, WordLinker]]:
         """Reads the folder again, and uses nothing of it yet; what has not changed stays as it is.

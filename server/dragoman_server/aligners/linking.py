@@ -98,7 +98,7 @@ class Linking:
         cut_all = partial(cut_pairs, request.pairs, linker, request.max_words, wanted)
         cut = await threads.run(wanted.caller, cut_all)
         stages.end_text()
-        if cut.num_source_words > request.max_interactive_words:
+        if sum(part.num_words[0] for part in cut.parts) > request.max_interactive_words:
             priority = Priority.BULK
 
         writer = PairWriter(cut, write)
@@ -113,8 +113,11 @@ class Linking:
             writer.add([LinkedPart(part=part, links=of, began=began, ended=ended) for part, of in pairs])
             return began, ended
 
-        self._check_number(priority, len(cut.parts))
-        self._check_room(priority, len(cut.parts))
+        # More than a line can ever hold is told otherwise than what does not fit now.
+        if (num_parts := len(cut.parts)) > (room := self._room(priority)):
+            description = f"have {num_parts} lines to link, and the queue takes {room}; send fewer at a time"
+            raise refusal("pairs", description)
+        self._check_room(priority, num_parts)
         line = self._lines[priority]
         line.add(cut.parts)
         num_linked, first_began = 0, None
@@ -134,12 +137,6 @@ class Linking:
 
     def _room(self, priority: Priority) -> int:
         return self._limits.max_bulk_queue if priority is Priority.BULK else self._limits.max_queue
-
-    def _check_number(self, priority: Priority, num_parts: int) -> None:
-        """Raises InvalidRequestError for more than a line can ever hold."""
-        if num_parts > (room := self._room(priority)):
-            description = f"have {num_parts} lines to link, and the queue takes {room}; send fewer at a time"
-            raise refusal("pairs", description)
 
     def _check_room(self, priority: Priority, num_parts: int) -> None:
         """Raises QueueFullError where so many don't fit beside those that wait, or these take too long."""

@@ -53,11 +53,6 @@ class CutPairs:
     cleaned: tuple[tuple[Mapped, Mapped], ...]
     parts: tuple[Part, ...]
 
-    @property
-    def num_source_words(self) -> int:
-        """Of all texts."""
-        return sum(part.num_words[0] for part in self.parts)
-
 
 @dataclass(frozen=True, kw_only=True)
 class LinkedPart:

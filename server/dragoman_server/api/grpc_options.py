@@ -43,6 +43,7 @@ _HANDSHAKE_MILLISECONDS = 20_000
 
 def grpc_options(limits: RequestLimits, *, max_connections: int) -> list[tuple[str, int]]:
     """The arguments of a server that admits so many connections."""
+    age = limits.max_connection_age_seconds
     return [
         # With it a second server on the same port would start and take half of the calls.
         ("grpc.so_reuseport", 0),
@@ -64,12 +65,8 @@ def grpc_options(limits: RequestLimits, *, max_connections: int) -> list[tuple[s
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", _MIN_PING_MILLISECONDS),
         ("grpc.http2.max_ping_strikes", _MAX_EARLY_PINGS),
-        *_connection_age(limits.max_connection_age_seconds),
+        *([] if age is None else [("grpc.max_connection_age_ms", max(1, round(1000 * age)))]),
     ]
-
-
-def _connection_age(seconds: float | None) -> list[tuple[str, int]]:
-    return [] if seconds is None else [("grpc.max_connection_age_ms", max(1, round(1000 * seconds)))]
 
 
 def credentials_of(certificate: Certificate) -> grpc.ServerCredentials:

@@ -32,26 +32,63 @@ MAX_WRITE_SECONDS = 300.0
 """How long one may take to read a status before its place is another's."""
 
 
-class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
-    """Knows the statuses it was told. Belongs to the event loop's thread."""
+TRANSLATION_SERVICE = "dragoman.v1.TranslationService"
+MODEL_PREFIX = "dragoman.v1.model/"
 
-    def __init__(self, limits: RequestLimits) -> None:
-        """`limits` bound how many Watch calls there may be at a time: nobody needs a token for one."""
+_SERVING = health_pb2.HealthCheckResponse.SERVING
+_NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
+    """The health of the server as a whole: NOT_SERVING until it is ready, and again once it drains.
+
+    Belongs to the event loop's thread.
+    """
+
+    def __init__(self, serving: Gauge, limits: RequestLimits) -> None:
+        """`serving` shows what "" says: 1 or 0. `limits` bound how many Watch calls there may be at a time:
+        nobody needs a token for one."""
+        self.is_serving = False
+        """Whether "" is SERVING."""
+        self._serving = serving
         self._limits = limits
+        self._is_draining = False
+        self._models: set[str] = set()
         self._watches: Counter[str] = Counter()
         self._statuses: dict[str, health_pb2.HealthCheckResponse.ServingStatus] = {}
         # Set, and replaced by another, at every change.
         self._changed = asyncio.Event()
 
-    def tell(self, service: str, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
-        self._statuses[service] = status
+    def loading(self) -> None:
+        """The server is up and its models are not."""
+        self._set("", serving=False)
+        self._set(TRANSLATION_SERVICE, serving=False)
+
+    def ready(self, repository: Repository) -> None:
+        """The models are there, or their engines came or went; what was and is no more is NOT_SERVING."""
+        served = _with_names(model.key for model in repository.models)
+        alive = _with_names(model.key for model in repository.models if model.is_alive)
+        self._models |= served | _with_names(repository.refused.keys())
+        for model in self._models:
+            self._set(MODEL_PREFIX + model, serving=model in alive)
+        self._set(TRANSLATION_SERVICE, serving=bool(alive))
+        self._set("", serving=bool(alive))
+
+    def draining(self) -> None:
+        """NOT_SERVING everywhere, from now on."""
+        for service in self._statuses:
+            self._set(service, serving=False)
+        self._is_draining = True
+
+    def _set(self, service: str, *, serving: bool) -> None:
+        if self._is_draining:
+            return
+        if not service:
+            self._serving.set(serving)
+            self.is_serving = serving
+        self._statuses[service] = _SERVING if serving else _NOT_SERVING
         self._changed.set()
         self._changed = asyncio.Event()
-
-    def tell_all(self, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
-        """Sets the status of every service there is."""
-        for service in self._statuses:
-            self.tell(service, status)
 
     async def Check(
         self, request: health_pb2.HealthCheckRequest, context: Context
@@ -95,7 +132,6 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
 
     @contextmanager
     def _watching(self, host: str) -> Iterator[None]:
-        """Counts one Watch call while it lasts."""
         self._watches[host] += 1
         try:
             yield
@@ -103,56 +139,6 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
             self._watches[host] -= 1
             if not self._watches[host]:
                 del self._watches[host]
-
-
-TRANSLATION_SERVICE = "dragoman.v1.TranslationService"
-MODEL_PREFIX = "dragoman.v1.model/"
-
-_SERVING = health_pb2.HealthCheckResponse.SERVING
-_NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
-
-
-class Health:
-    """The health of the server as a whole: NOT_SERVING until it is ready, and again once it drains."""
-
-    def __init__(self, serving: Gauge, limits: RequestLimits) -> None:
-        """`serving` shows what "" says: 1 or 0."""
-        self.service = HealthService(limits)
-        self.is_serving = False
-        """Whether "" is SERVING."""
-        self._serving = serving
-        self._is_draining = False
-        self._models: set[str] = set()
-
-    def loading(self) -> None:
-        """The server is up and its models are not."""
-        self._set("", serving=False)
-        self._set(TRANSLATION_SERVICE, serving=False)
-
-    def ready(self, repository: Repository) -> None:
-        """The models are there, or their engines came or went; what was and is no more is NOT_SERVING."""
-        served = _with_names(model.key for model in repository.models)
-        alive = _with_names(model.key for model in repository.models if model.is_alive)
-        self._models |= served | _with_names(repository.refused.keys())
-        for model in self._models:
-            self._set(MODEL_PREFIX + model, serving=model in alive)
-        self._set(TRANSLATION_SERVICE, serving=bool(alive))
-        self._set("", serving=bool(alive))
-
-    def draining(self) -> None:
-        """NOT_SERVING everywhere, from now on."""
-        self._is_draining = True
-        self.is_serving = False
-        self._serving.set(0)
-        self.service.tell_all(_NOT_SERVING)
-
-    def _set(self, service: str, *, serving: bool) -> None:
-        if self._is_draining:
-            return
-        if not service:
-            self._serving.set(serving)
-            self.is_serving = serving
-        self.service.tell(service, _SERVING if serving else _NOT_SERVING)
 
 
 def _with_names(keys: Iterable[str]) -> set[str]:

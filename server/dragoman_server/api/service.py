@@ -1,10 +1,12 @@
 """The TranslationService over gRPC. What its calls mean is the core's."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import grpc
+from google.protobuf.message import Message
 from grpc_status import rpc_status
 
 from dragoman.v1 import translation_pb2 as pb
@@ -35,19 +37,28 @@ def _certified_names(context: Context) -> list[str]:
     return [name.decode(errors="replace") for name in names if name]
 
 
+def _unary(method: str, answer: Callable[[ServiceCore, Any, Call], Awaitable[Message]]) -> Any:
+    """The service's method of this name, whose one answer is the core's."""
+
+    async def handle(self: "TranslationService", message: Message, context: Context) -> Message:
+        async with self._open_call(method, context) as call:
+            return await answer(self._core, message, call)
+
+    return handle
+
+
 class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
     """Brings each call of the proto to the core, and an error back as its status; see `statuses`."""
 
     def __init__(self, core: ServiceCore) -> None:
         self._core = core
 
-    async def Translate(self, message: pb.TranslateRequest, context: Context) -> pb.TranslateResponse:
-        async with self._open_call("Translate", context) as call:
-            return await self._core.translate(message, call)
-
-    async def AlignTexts(self, message: pb.AlignTextsRequest, context: Context) -> pb.AlignTextsResponse:
-        async with self._open_call("AlignTexts", context) as call:
-            return await self._core.align_texts(message, call)
+    Translate = _unary("Translate", ServiceCore.translate)
+    AlignTexts = _unary("AlignTexts", ServiceCore.align_texts)
+    DetectLanguage = _unary("DetectLanguage", ServiceCore.detect_language)
+    ListModels = _unary("ListModels", ServiceCore.list_models)
+    GetModel = _unary("GetModel", ServiceCore.get_model)
+    ListGlossaries = _unary("ListGlossaries", ServiceCore.list_glossaries)
 
     # grpc.aio takes a coroutine that writes as well as an iterator.
     async def TranslateStream(  # type: ignore[override]
@@ -55,26 +66,6 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
     ) -> None:
         async with self._open_call("TranslateStream", context) as call:
             await self._core.translate_stream(messages, write_to(context), call)
-
-    async def DetectLanguage(
-        self, message: pb.DetectLanguageRequest, context: Context
-    ) -> pb.DetectLanguageResponse:
-        async with self._open_call("DetectLanguage", context) as call:
-            return await self._core.detect_language(message, call)
-
-    async def ListModels(self, message: pb.ListModelsRequest, context: Context) -> pb.ListModelsResponse:
-        async with self._open_call("ListModels", context):
-            return self._core.list_models(message)
-
-    async def GetModel(self, message: pb.GetModelRequest, context: Context) -> pb.GetModelResponse:
-        async with self._open_call("GetModel", context) as call:
-            return self._core.get_model(message, call)
-
-    async def ListGlossaries(
-        self, message: pb.ListGlossariesRequest, context: Context
-    ) -> pb.ListGlossariesResponse:
-        async with self._open_call("ListGlossaries", context):
-            return self._core.list_glossaries(message)
 
     @asynccontextmanager
     async def _open_call(self, method: str, context: Context) -> AsyncIterator[Call]:

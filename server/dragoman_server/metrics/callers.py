@@ -3,7 +3,6 @@
 What is translated over HTTP counts in the models' own, as over gRPC.
 """
 
-from collections.abc import Callable
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -78,21 +77,13 @@ class HttpMetrics:
             buckets=LATENCY_BUCKETS,
             registry=registry,
         )
-        self._connections = Gauge(
+        self.connections = Gauge(
             "dragoman_http_connections", "Connections over HTTP that are open.", registry=registry
         )
-        self._refused = counter(
+        self.refused_connections = counter(
             "dragoman_http_refused_connections_total", "Connections over HTTP beyond --max-http-connections."
         )
-
-    def watch_connections(self, number: Callable[[], int]) -> None:
-        """Has it asked whenever the metrics are read."""
-        self._connections.set_function(number)
 
     def on_request(self, route: str, status: int, seconds: float) -> None:
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
-
-    def on_refused_connection(self) -> None:
-        """Counts a connection that there was no room for."""
-        self._refused.inc()

@@ -11,8 +11,6 @@ LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.
 
 
 class Series:
-    """The series of one model."""
-
     def __init__(self, labels: tuple[str, ...]) -> None:
         """`labels` are the values of MODEL_LABELS."""
         self.labels = labels

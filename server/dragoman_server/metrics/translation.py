@@ -7,8 +7,8 @@ of texts or of quality, for which nobody has a reference at that moment.
 
 from collections import Counter as Count
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from dragoman_bundle import Manifest
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -18,6 +18,9 @@ from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.request import Priority
 from dragoman_server.metrics.engine import EngineFamilies, EngineMetrics
 from dragoman_server.metrics.series import LATENCY_BUCKETS, MODEL_LABELS, Series
+
+if TYPE_CHECKING:
+    from dragoman_server.text.translated import TranslatedText
 
 # How a request whose model is known can end, as status codes.
 OUTCOMES = ("OK", "CANCELLED", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE",
@@ -31,7 +34,6 @@ TOTALS = {
     "truncations": ("dragoman_truncations_total", "Texts with a sentence truncated."),
     "load_failures": ("dragoman_model_load_failures_total", "Times a model could not be loaded."),
 }
-"""Counters of each model."""
 SECONDS = {
     "request": "From a request's arrival to its end.",
     "queue": "Wait for a batch, of texts' slowest sentences.",
@@ -53,24 +55,6 @@ WARNING_KINDS = (
     *("forbidden_term", "number_ambiguous"),
 )
 """The kinds of warnings, of which each model has a series from its loading on."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextFigures:
-    """The figures of a translated text that metrics are made of."""
-
-    num_source_tokens: int
-    num_target_tokens: int
-    split: bool
-    truncated: bool
-    warnings: frozenset[str]
-    """The kinds of its warnings, of `WARNING_KINDS`."""
-    log_probability: float | None
-    """That of the best hypothesis; None where there was nothing to translate."""
-    confidence: float | None
-    """Where the model is calibrated."""
-    seconds: tuple[float, float, float]
-    """Seconds that its slowest sentence was in the queue, encoded and decoded."""
 
 
 class Metrics:
@@ -216,24 +200,26 @@ class ModelMetrics:
         self._requests[outcome].inc()
         self._seconds["request"][priority].observe(seconds)
 
-    def on_text(self, text: TextFigures, priority: Priority) -> None:
+    def on_text(self, text: "TranslatedText", priority: Priority) -> None:
         totals = self._totals
         totals["texts"].inc()
         totals["source_tokens"].inc(text.num_source_tokens)
         totals["target_tokens"].inc(text.num_target_tokens)
         totals["splits"].inc(text.split)
         totals["truncations"].inc(text.truncated)
-        for kind in text.warnings:
+        for kind in {warning.kind.value for warning in text.warnings}:
             self._warnings[kind].inc()
-        if text.confidence is not None:
-            self._confidence.observe(text.confidence)
-        # Where there was nothing to translate there is nothing to be sure of.
-        if text.log_probability is not None and text.num_source_tokens and text.num_target_tokens:
-            self._surprisal.observe(max(0.0, -text.log_probability / text.num_target_tokens))
+        if (confidence := text.confidence) is not None:
+            self._confidence.observe(confidence)
+        if not text.hypotheses:
+            # Where there was nothing to translate there is nothing to be sure of.
+            return
+        if text.num_source_tokens and text.num_target_tokens:
+            surprisal = -text.hypotheses[0].log_probability / text.num_target_tokens
+            self._surprisal.observe(max(0.0, surprisal))
             self._length_ratio.observe(text.num_target_tokens / text.num_source_tokens)
-        if text.log_probability is not None:
-            for stage, seconds in zip(("queue", "encode", "decode"), text.seconds, strict=True):
-                self._seconds[stage][priority].observe(seconds)
+        for stage, seconds in zip(("queue", "encode", "decode"), text.timings, strict=True):
+            self._seconds[stage][priority].observe(seconds)
 
     def on_text_work(self, seconds: float, priority: Priority) -> None:
         """A request's texts were cut, and their translations joined, in so long."""

@@ -34,31 +34,26 @@ _SCORE_BYTES = 4
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
 class ModelLoader:
     """Loads models that run as the configuration says."""
 
-    def __init__(self, config: EngineConfig, *, max_beam_size: int, metrics: Metrics) -> None:
-        self._config = config
-        self._max_beam_size = max_beam_size
-        self._metrics = metrics
-
-    @property
-    def device(self) -> str:
-        """Where models run: "auto", "cpu" or "cuda"."""
-        return self._config.device
+    config: EngineConfig
+    max_beam_size: int
+    metrics: Metrics
 
     def beam_size(self, manifest: Manifest) -> int:
         """The beam size of a request to the model that sets none."""
-        return min(manifest.decoding.beam_size, self._max_beam_size)
+        return min(manifest.decoding.beam_size, self.max_beam_size)
 
     def check(self, path: Path, manifest: Manifest) -> None:
         """Checks by the manifest alone whether the bundle at `path` can be loaded.
 
         Raises PrecisionUnavailableError, or SentenceError as `load`.
         """
-        if self._config.device != "auto" or self._config.precision != "auto":
-            opening.choose_precision(path, manifest, self._config.device, self._config.precision)
-        admission = _admission(engine_limits(self._config, self._max_beam_size), manifest)
+        if self.config.device != "auto" or self.config.precision != "auto":
+            opening.choose_precision(path, manifest, self.config.device, self.config.precision)
+        admission = _admission(engine_limits(self.config, self.max_beam_size), manifest)
         admission.check(_longest_sentence(manifest, self.beam_size(manifest)))
 
     def load(self, bundle: Bundle, metrics: ModelMetrics | None = None) -> Model:
@@ -68,13 +63,13 @@ class ModelLoader:
         SentenceError where the model takes longer sentences than the configuration has source positions for.
         """
         beam_size = self.beam_size(bundle.manifest)
-        limits = engine_limits(self._config, self._max_beam_size)
-        metrics = metrics or ModelMetrics(self._metrics, bundle.manifest)
+        limits = engine_limits(self.config, self.max_beam_size)
+        metrics = metrics or ModelMetrics(self.metrics, bundle.manifest)
         running = open_engine(
             bundle,
-            decoder_options(self._config),
-            self._config,
-            self._max_beam_size,
+            decoder_options(self.config),
+            self.config,
+            self.max_beam_size,
             listener=metrics.on_event,
             warm_up=_longest_sentence(bundle.manifest, beam_size),
         )
@@ -106,12 +101,10 @@ class RunningEngine:
 
     engine: EnginePool
     precision: str
-    """Precision of the graphs that were chosen."""
     providers: Mapping[str, str]
     """The open graphs, each with the onnxruntime provider that it runs on."""
 
     def has_shortlist(self, beam_size: int) -> bool:
-        """See `OnnxDecoder.has_shortlist`."""
         return has_shortlist(self.providers, beam_size)
 
 
@@ -143,7 +136,10 @@ def open_engine(
     else:
         options, graphs = opening.choose_graphs(bundle, options)
     if options.device == "cpu":
-        limits = _bound_scores(limits, config.max_score_memory, bundle.manifest.target_vocabulary)
+        # As many rows as have their scores in so much memory, and those of one beam at least.
+        num_rows = config.max_score_memory * 2**20 // (_SCORE_BYTES * bundle.manifest.target_vocabulary)
+        num_rows = min(limits.max_rows, max(limits.max_beam_size, num_rows))
+        limits = replace(limits, max_rows=num_rows)
     else:
         num_engines = 1
     engines: Sequence[Engine | EngineProcess]
@@ -225,12 +221,6 @@ def engine_limits(config: EngineConfig, max_beam_size: int) -> EngineLimits:
         max_beam_size=max_beam_size,
         continuous=config.batching == "continuous",
     )
-
-
-def _bound_scores(limits: EngineLimits, max_mib: int, target_vocabulary: int) -> EngineLimits:
-    """The limits with as many rows as have their scores in so much memory, and those of one beam at least."""
-    num_rows = max_mib * 2**20 // (_SCORE_BYTES * target_vocabulary)
-    return replace(limits, max_rows=min(limits.max_rows, max(limits.max_beam_size, num_rows)))
 
 
 def _longest_sentence(manifest: Manifest, beam_size: int) -> Sentence:

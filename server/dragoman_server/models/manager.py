@@ -50,7 +50,6 @@ class ModelManager:
         self._refused_bundles = metrics.refused_bundles
         self._retiring: dict[ServedModel, asyncio.Task[None]] = {}
         self.repository = Repository([], {})
-        """The models that are served now."""
 
     async def load(self, *, max_seconds: float | None = None) -> None:
         """Makes `repository` what the folder holds.

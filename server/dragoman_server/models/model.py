@@ -51,7 +51,6 @@ class RequestedModel(ABC):
     """A model that requests may name, whether it is loaded or not; of many languages, for two of them."""
 
     metrics: ModelMetrics
-    """Its own series."""
     default_beam_size: int
     """Beam size of a request that sets none."""
     calls: Occupancy
@@ -133,12 +132,10 @@ class Model(ServedModel):
     """A model that is loaded, and served as long as it is."""
 
     bundle: Bundle
-    """The bundle that it was loaded from."""
     engine: EnginePool
     """The engines that decode its sentences."""
     metrics: ModelMetrics
     precision: str
-    """Precision of the graphs in use."""
     providers: Mapping[str, str]
     """The graphs, each with the execution provider it runs on."""
     default_beam_size: int

@@ -47,7 +47,6 @@ class Residency:
     since: float
     """When it was there."""
     load_seconds: float
-    """How long it took to load."""
     used_at: float
     """When somebody last came or left."""
     num_inside: int = 0
@@ -233,7 +232,7 @@ class ModelsOnDemand:
         self._pinned = frozenset(pinned)
         self._advance()
         errors = await asyncio.gather(*map(_load, pinned))
-        if shows_device and not pinned and self._loader.device == "cuda":
+        if shows_device and not pinned and self._loader.config.device == "cuda":
             for model in repository.models:
                 assert isinstance(model, ModelOnDemand)
                 errors = [await _load(model)]
@@ -285,7 +284,6 @@ class ModelsOnDemand:
             await asyncio.wait(tasks)
 
     def _takes(self, model: ModelOnDemand) -> bool:
-        """Whether it is loaded and stays."""
         return model in self._residencies and not self._residencies[model].is_leaving
 
     async def _wait(self, model: ModelOnDemand) -> None:

@@ -57,8 +57,9 @@ class Repository:
     """
 
     def __init__(self, models: Iterable[ServedModel], refused: Mapping[str, Exception]) -> None:
-        self.models = sorted(models, key=_by_name_and_version)
-        """The models, sorted by name and version."""
+        self.models = sorted(
+            models, key=lambda model: (model.manifest.name, version_key(model.manifest.version))
+        )
         self.refused = dict(refused)
         """The reasons by "name/version", as their folders are called."""
 
@@ -216,8 +217,3 @@ def _check_unchanged(path: Path, model: ServedModel) -> None:
     if not is_same(read_manifest(path), model.manifest):
         change = f"{path} has changed, and {model.key} is served as it was"
         raise BundleError(f"{change}; export to a new version instead")
-
-
-def _by_name_and_version(model: ServedModel) -> tuple[str, VersionKey]:
-    manifest = model.manifest
-    return manifest.name, version_key(manifest.version)

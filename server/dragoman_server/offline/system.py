@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dragoman_bundle import Bundle, open_bundle
@@ -25,27 +25,19 @@ MAX_QUEUE = 10_000_000
 """More sentences than any file that is measured with has."""
 
 
+@dataclass(frozen=True)
 class BundleSystem:
     """Translates lines with a bundle, each as one unit."""
 
-    def __init__(
-        self,
-        bundle: Bundle,
-        engine: EnginePool,
-        options: TranslationOptions,
-        description: str,
-        details: Mapping[str, str | float | None] | None = None,
-    ) -> None:
-        self._bundle = bundle
-        self._engine = engine
-        self._options = options
-        self.description = description
-        """Model, precision and beam, for a report."""
-        self.details = details or {}
-        """The same and more in fields, for `dragoman record-quality`."""
+    bundle: Bundle
+    engine: EnginePool
+    options: TranslationOptions
+    description: str
+    """Model, precision and beam, for a report."""
+    details: Mapping[str, str | float | None] = field(default_factory=dict)
+    """The same and more in fields, for `dragoman record-quality`."""
 
     def translate(self, lines: Sequence[str]) -> list[str]:
-        """The lines' translations, one to one."""
         return [translated.text for translated in self.translate_texts(lines)]
 
     def calibrate(self, sources: Sequence[str], references: Sequence[str]) -> list[str]:
@@ -53,21 +45,17 @@ class BundleSystem:
 
         Raises CalibrationError, and OSError where the bundle can't be written.
         """
-        manifest = read_manifest(self._bundle.path)
+        manifest = read_manifest(self.bundle.path)
         if manifest.languages:
             raise CalibrationError(
-                f"{self._bundle.path} is of many languages, and a confidence is of two: their sentences "
+                f"{self.bundle.path} is of many languages, and a confidence is of two: their sentences "
                 "differ in length and quality"
             )
         translated = self.translate_texts(sources)
         confidence = fit_confidence(sources, references, translated)
-        with changed_bundle(self._bundle.path) as folder:
+        with changed_bundle(self.bundle.path) as folder:
             seal(folder, replace(manifest, format_version=FORMAT_VERSION, confidence=confidence))
         return [one.text for one in translated]
-
-    @property
-    def options(self) -> TranslationOptions:
-        return self._options
 
     def translate_texts(
         self, lines: Sequence[str], options: TranslationOptions | None = None
@@ -76,11 +64,11 @@ class BundleSystem:
 
         The first are decoded while the last are read. Threads may call it at the same time.
         """
-        options = options or self._options
+        options = options or self.options
         running = []
         for place, line in enumerate(lines):
-            document = prepare(line, self._bundle, options, deadline=None)
-            running.append((place, document, self._engine.submit(document.sentences)))
+            document = prepare(line, self.bundle, options, deadline=None)
+            running.append((place, document, self.engine.submit(document.sentences)))
         finished: dict[int, TranslatedText] = {}
         while running:
             # What is asked once more is decoded together, too.
@@ -89,7 +77,7 @@ class BundleSystem:
                 if document.sentences:
                     document = advance(document, [future.result() for future in futures])
                 if document.sentences:
-                    again.append((place, document, self._engine.submit(document.sentences)))
+                    again.append((place, document, self.engine.submit(document.sentences)))
                 else:
                     finished[place] = complete(document)
             running = again

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from dragoman_server.aligners.aligner import ServedAligner
 from dragoman_server.engine import DeadlineExpiredError, Priority
 from dragoman_server.errors import NotServingError, TooManyCallsError, UnwantedError
-from dragoman_server.metrics.translation import TextFigures
 from dragoman_server.models.model import Occupancy, RequestedModel
 from dragoman_server.service.allowance import Allowance, Allowances
 from dragoman_server.service.searching import Stages
@@ -77,11 +76,9 @@ class IncomingCall:
     method: str
     """Name of what is asked for, for the log."""
     peer: str
-    """Where it comes from."""
     identify: Callable[[], str | None]
     """Whose call it is; None where nobody is asked. Raises UnknownCallerError."""
     time_remaining: Callable[[], float | None]
-    """Seconds until its deadline; None without one."""
     on_answered: Callable[[Callable[[], object]], object]
     """Has a function called once the answer is out, or will never be."""
     carrier: Callable[[], Mapping[str, str]]
@@ -103,7 +100,6 @@ class Call:
         self, time_remaining: Callable[[], float | None], *, gate: Gate, allowances: Allowances
     ) -> None:
         self.time_remaining = time_remaining
-        """Seconds until its deadline; None without one."""
         remaining = time_remaining()
         self.wanted = Wanted(None if remaining is None else time.monotonic() + remaining)
         """The mark that its threads ask for: it is dropped when the call's work ends, whatever ends it."""
@@ -118,7 +114,6 @@ class Call:
         self.caller: str | None = None
         """The caller's name, where the server asks."""
         self.trace: CallTrace | None = None
-        """Where the server traces."""
 
     @property
     def fields(self) -> dict[str, object]:
@@ -126,7 +121,6 @@ class Call:
 
     @property
     def allowance(self) -> Allowance:
-        """Its caller's."""
         return self._allowances.of(self.caller)
 
     def admit(self, admission: ExitStack) -> None:
@@ -202,7 +196,7 @@ class Call:
     def count(self, model: RequestedModel, priority: Priority, translated: Sequence[TranslatedText]) -> None:
         """Texts were translated. May be called from any thread."""
         for text in translated:
-            model.metrics.on_text(_figures(text), priority)
+            model.metrics.on_text(text, priority)
         with self._lock:
             for text in translated:
                 self._counts["texts"] += 1
@@ -284,18 +278,3 @@ def log_if_internal(error: Exception) -> None:
     """Writes down, with its trace, an error whose cause the caller is not told."""
     if code_of(error) is Code.INTERNAL:
         logger.error("internal error", exc_info=error)
-
-
-def _figures(text: TranslatedText) -> TextFigures:
-    """The figures of a text that metrics are made of."""
-    timings = text.timings
-    return TextFigures(
-        num_source_tokens=text.num_source_tokens,
-        num_target_tokens=text.num_target_tokens,
-        split=text.split,
-        truncated=text.truncated,
-        warnings=frozenset(warning.kind.value for warning in text.warnings),
-        log_probability=text.hypotheses[0].log_probability if text.hypotheses else None,
-        confidence=text.confidence,
-        seconds=(timings.queue, timings.encode, timings.decode),
-    )

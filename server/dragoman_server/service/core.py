@@ -1,7 +1,8 @@
 """Calls over gRPC and HTTP: model, limits, deadline, answer. Messages in, messages out."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dragoman.v1 import translation_pb2 as pb
@@ -9,7 +10,7 @@ from dragoman_server.aligners.aligner import Aligners
 from dragoman_server.aligners.linking import Linking
 from dragoman_server.config import RequestLimits
 from dragoman_server.detection import LanguageDetector
-from dragoman_server.glossaries import Glossaries, Glossary
+from dragoman_server.glossaries import Glossaries
 from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.model import RequestedModel, ServedModel
 from dragoman_server.models.repository import Repository
@@ -31,7 +32,7 @@ from dragoman_server.service.stream import TranslationStream, Write, read_config
 from dragoman_server.service.translating import Translator
 from dragoman_server.text.align.pairs import AlignedPair
 from dragoman_server.text.options import TranslationOptions
-from dragoman_server.text.translated import Timings, TranslatedText
+from dragoman_server.text.translated import NO_TIME, TranslatedText
 from dragoman_server.turns import FairThreads
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ EMPTY = TranslatedText(
     num_units=0,
     num_source_tokens=0,
     num_target_tokens=0,
-    timings=Timings(queue=0.0, encode=0.0, decode=0.0),
+    timings=NO_TIME,
 )
 """The translation of an empty text."""
 MAX_WAITING_DOCUMENTS = 16
@@ -53,6 +54,7 @@ MAX_WAITING_DOCUMENTS = 16
 _DOCUMENT_THREADS = 2
 
 
+@dataclass(kw_only=True, eq=False)
 class ServiceCore:
     """Answers for the models of a repository, once there is one, and each call for those of its beginning.
 
@@ -60,35 +62,21 @@ class ServiceCore:
     what `errors` has.
     """
 
-    def __init__(
-        self,
-        *,
-        gate: Gate,
-        callers: Callers,
-        allowances: Allowances,
-        translator: Translator,
-        limits: RequestLimits,
-        glossaries: Glossaries,
-        aligners: Aligners,
-        linking: Linking,
-        detector: LanguageDetector,
-        pivot: str | None = None,
-        tracing: "Tracing | None" = None,
-    ) -> None:
-        self._tracing = tracing
-        self._gate = gate
-        self.callers = callers
-        """The callers that may call."""
-        self._allowances = allowances
-        self._translator = translator
-        self.limits = limits
-        """The limits of what they may ask for."""
-        self._glossaries = glossaries
-        self._aligners = aligners
-        self._linking = linking
-        self._detector = detector
-        self.pivot = pivot
-        """The language that texts go through where no model is for theirs; None for none."""
+    gate: Gate
+    callers: Callers
+    allowances: Allowances
+    translator: Translator
+    limits: RequestLimits
+    """The limits of what callers may ask for."""
+    glossaries: Glossaries
+    aligners: Aligners
+    linking: Linking
+    detector: LanguageDetector
+    pivot: str | None = None
+    """The language that texts go through where no model is for theirs; None for none."""
+    tracing: "Tracing | None" = None
+
+    def __post_init__(self) -> None:
         self._repository = Repository([], {})
         waiting = MAX_WAITING_DOCUMENTS
         self.documents = FairThreads(_DOCUMENT_THREADS, "dragoman-document", max_waiting=waiting)
@@ -99,21 +87,17 @@ class ServiceCore:
         """Those that are served, by name and version."""
         return self._repository.models
 
-    @property
-    def glossaries(self) -> Mapping[str, Glossary]:
-        return self._glossaries.by_name
-
     def open(self, repository: Repository) -> None:
         """Lets calls in from now on, to these models."""
         self._repository = repository
-        self._gate.open()
+        self.gate.open()
 
     def open_call(self, incoming: IncomingCall) -> AbstractAsyncContextManager[Call]:
         return open_call(
             incoming,
-            gate=self._gate,
-            allowances=self._allowances,
-            tracing=self._tracing,
+            gate=self.gate,
+            allowances=self.allowances,
+            tracing=self.tracing,
             max_idle_seconds=self.limits.max_stream_idle_seconds,
         )
 
@@ -150,7 +134,7 @@ class ServiceCore:
         with model.calls.inside(), call.request(model, priority) as stages:
             async with model.use() as loaded:
                 request = reader.read(message, loaded)
-                return await self._translator.translate(request, write, wanted=call.wanted, stages=stages)
+                return await self.translator.translate(request, write, wanted=call.wanted, stages=stages)
 
     async def align_texts(self, message: pb.AlignTextsRequest, call: Call) -> pb.AlignTextsResponse:
         """All pairs, or an error; by a saved aligner where the request names one."""
@@ -169,7 +153,7 @@ class ServiceCore:
             with model.calls.inside(), call.request(model, priority) as stages:
                 async with model.use() as loaded:
                     request = reader.read_pairs(message, loaded)
-                    return await self._translator.align(request, write, wanted=call.wanted, stages=stages)
+                    return await self.translator.align(request, write, wanted=call.wanted, stages=stages)
 
     async def _link_texts(self, message: pb.AlignTextsRequest, call: Call) -> pb.AlignTextsResponse:
         reader = self._reader()
@@ -184,7 +168,7 @@ class ServiceCore:
         async with call.characters(_num_characters(message), field="pairs"):
             with call.request(aligner, read_priority(message)) as stages:
                 request = reader.read_linking(message, aligner)
-                await self._linking.link(request, write, wanted=call.wanted, stages=stages)
+                await self.linking.link(request, write, wanted=call.wanted, stages=stages)
         return response
 
     async def translate_stream(
@@ -192,7 +176,7 @@ class ServiceCore:
     ) -> None:
         """Writes the results as they complete."""
         max_idle_seconds = self.limits.max_stream_idle_seconds
-        config = await read_config(messages, self._gate.draining, max_idle_seconds=max_idle_seconds)
+        config = await read_config(messages, self.gate.draining, max_idle_seconds=max_idle_seconds)
         reader = self._reader()
         legs = self._legs(config)
         models = [reader.choose_model(leg) for leg in legs]
@@ -214,30 +198,32 @@ class ServiceCore:
                 inside.enter_context(model.calls.inside())
                 async with model.use() as loaded:
                     steps.append((model, reader.read_config(leg, loaded)))
-            await stream.run(messages, self._gate.draining)
+            await stream.run(messages, self.gate.draining)
 
     async def detect_language(
         self, message: pb.DetectLanguageRequest, call: Call
     ) -> pb.DetectLanguageResponse:
         self._reader().check_texts(message.texts)
         wanted = self._sources_of(message.target_language)
-        found = await self._detector.detect(
+        found = await self.detector.detect(
             message.texts, self._repository.languages, wanted=wanted, caller=call.wanted.caller
         )
         return pb.DetectLanguageResponse(texts=map(write_detected, found))
 
-    def list_models(self, message: pb.ListModelsRequest) -> pb.ListModelsResponse:
+    async def list_models(self, message: pb.ListModelsRequest, call: Call) -> pb.ListModelsResponse:
         wanted = (message.source_language, message.target_language)
         models = [write_model(model) for model in self.models if model.distance(*wanted) is not None]
         return pb.ListModelsResponse(models=models)
 
-    def get_model(self, message: pb.GetModelRequest, call: Call) -> pb.GetModelResponse:
+    async def get_model(self, message: pb.GetModelRequest, call: Call) -> pb.GetModelResponse:
         model = self._reader().find_model(message)
         call.model = model.key
         return pb.GetModelResponse(model=write_model(model))
 
-    def list_glossaries(self, message: pb.ListGlossariesRequest) -> pb.ListGlossariesResponse:
-        return pb.ListGlossariesResponse(glossaries=map(write_glossary, self._glossaries.by_name.values()))
+    async def list_glossaries(
+        self, message: pb.ListGlossariesRequest, call: Call
+    ) -> pb.ListGlossariesResponse:
+        return pb.ListGlossariesResponse(glossaries=map(write_glossary, self.glossaries.by_name.values()))
 
     async def _answer_item(
         self, item: pb.TranslateStreamItem, steps: list[tuple[RequestedModel, TranslationOptions]], call: Call
@@ -293,7 +279,7 @@ class ServiceCore:
         with call.request(model, options.priority) as stages:
             async with model.use() as loaded:
                 request = self._reader().read_item(item, loaded, options)
-                translate = self._translator.translate
+                translate = self.translator.translate
                 return await translate(request, write, wanted=call.wanted, waits=True, stages=stages)
 
     def _legs(self, message: Settings) -> list[Settings]:
@@ -334,7 +320,7 @@ class ServiceCore:
         return {source for source in sources if not target or distance(source, target) is None}
 
     def _reader(self) -> RequestReader:
-        return RequestReader(self._repository, self.limits, self._glossaries.by_name, self._aligners.by_name)
+        return RequestReader(self._repository, self.limits, self.glossaries.by_name, self.aligners.by_name)
 
 
 def _num_characters(message: pb.AlignTextsRequest) -> int:

@@ -5,6 +5,7 @@ Owns the limits of what a caller may ask for and the names of the fields in viol
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 from typing import Any, TypeVar
@@ -53,20 +54,12 @@ RequestSettings = pb.TranslateRequest | pb.TranslateStreamConfig
 AnyRequest = RequestSettings | pb.AlignTextsRequest
 
 
+@dataclass(frozen=True)
 class RequestReader:
-    """Turns messages into requests."""
-
-    def __init__(
-        self,
-        repository: Repository,
-        limits: RequestLimits,
-        glossaries: Mapping[str, Glossary],
-        aligners: Mapping[str, ServedAligner],
-    ) -> None:
-        self._repository = repository
-        self._limits = limits
-        self._glossaries = glossaries
-        self._aligners = aligners
+    repository: Repository
+    limits: RequestLimits
+    glossaries: Mapping[str, Glossary]
+    aligners: Mapping[str, ServedAligner]
 
     def choose_model(self, message: AnyRequest) -> RequestedModel:
         """The model that a message names, or one for its languages.
@@ -78,8 +71,8 @@ class RequestReader:
         missing = [field for field, value in requested.items() if not value.strip()]
         if not message.model:
             raise_if_any([Violation(field, "is required") for field in missing])
-            return self._repository.by_languages(message.source_language, message.target_language)
-        model = self._repository.by_name(message.model)
+            return self.repository.by_languages(message.source_language, message.target_language)
+        model = self.repository.by_name(message.model)
         translated = dict(zip(requested, (model.manifest.sources, model.manifest.targets), strict=True))
         violations = [
             Violation(field, f"is {quote(value)}, and model {model.key} has {list_names(translated[field])}")
@@ -99,9 +92,9 @@ class RequestReader:
         if message.model:
             description = f"is {quote(message.model)} beside an aligner, which links in its place; name one"
             raise refusal("model", description)
-        aligner = self._aligners.get(message.aligner)
+        aligner = self.aligners.get(message.aligner)
         if aligner is None:
-            known = list_names(list(self._aligners)) or "none; a server has those of its --aligners"
+            known = list_names(list(self.aligners)) or "none; a server has those of its --aligners"
             raise AlignerNotFoundError(f"there is no aligner {quote(message.aligner)}; there are: {known}")
         return aligner
 
@@ -109,7 +102,7 @@ class RequestReader:
         """The model that is asked about. Raises InvalidRequestError, or ModelNotFoundError."""
         if not message.name:
             raise refusal("name", "is required")
-        return self._repository.by_name(message.name)
+        return self.repository.by_name(message.name)
 
     def read(self, message: pb.TranslateRequest, model: Model) -> TranslationRequest:
         """A unary request. Raises InvalidRequestError."""
@@ -125,8 +118,8 @@ class RequestReader:
         """Texts with their translations, for a model. Raises InvalidRequestError."""
         options = PairOptions(
             priority=read_priority(message),
-            max_target_tokens=self._limits.max_output_tokens,
-            max_interactive_tokens=self._limits.max_interactive_tokens,
+            max_target_tokens=self.limits.max_output_tokens,
+            max_interactive_tokens=self.limits.max_interactive_tokens,
         )
         return AlignmentRequest(model=model, pairs=self._check_pairs(message), options=options)
 
@@ -136,13 +129,13 @@ class RequestReader:
             aligner=aligner,
             pairs=self._check_pairs(message),
             priority=read_priority(message),
-            max_words=self._limits.max_aligned_words,
-            max_interactive_words=self._limits.max_interactive_tokens,
+            max_words=self.limits.max_aligned_words,
+            max_interactive_words=self.limits.max_interactive_tokens,
         )
 
     def _check_pairs(self, message: pb.AlignTextsRequest) -> tuple[tuple[str, str], ...]:
         """Raises InvalidRequestError."""
-        limit = self._limits.max_texts
+        limit = self.limits.max_texts
         violations = []
         if len(message.pairs) > limit:
             description = f"holds {len(message.pairs)} pairs, and a call takes {limit}; send several calls"
@@ -179,14 +172,14 @@ class RequestReader:
         raise_if_any(self._check_texts(texts))
 
     def _check_texts(self, texts: Sequence[str]) -> list[Violation]:
-        if len(texts) > self._limits.max_texts:
-            description = f"holds {len(texts)} texts, and a call takes {self._limits.max_texts}; "
+        if len(texts) > self.limits.max_texts:
+            description = f"holds {len(texts)} texts, and a call takes {self.limits.max_texts}; "
             return [Violation("texts", description + "send several calls, or use TranslateStream")]
         found = (self._check_text(f"texts[{index}]", text) for index, text in enumerate(texts))
         return list(chain.from_iterable(found))
 
     def _check_text(self, field: str, text: str) -> list[Violation]:
-        limit = self._limits.max_text_characters
+        limit = self.limits.max_text_characters
         if len(text) <= limit:
             return []
         return [Violation(field, f"has {len(text)} characters, and a text takes {limit}; cut it up")]
@@ -212,7 +205,7 @@ class RequestReader:
         """Raises InvalidRequestError with `violations` and those of the options."""
         options = message.options
         beam_size = options.beam_size if options.HasField("beam_size") else model.default_beam_size
-        violations += _unless_within("options.beam_size", beam_size, self._limits.max_beam_size)
+        violations += _unless_within("options.beam_size", beam_size, self.limits.max_beam_size)
         num_hypotheses = options.num_hypotheses if options.HasField("num_hypotheses") else 1
         if not 1 <= num_hypotheses <= max(1, beam_size):
             description = f"is {num_hypotheses}; it must be from 1 to the beam size, {beam_size}"
@@ -223,7 +216,7 @@ class RequestReader:
             description = f"is {length_penalty}; it must be from 0 to {MAX_LENGTH_PENALTY:g}"
             violations.append(Violation("options.length_penalty", description))
         max_output_tokens = options.max_output_tokens if options.HasField("max_output_tokens") else None
-        limit = self._limits.max_output_tokens
+        limit = self.limits.max_output_tokens
         if max_output_tokens is not None:
             violations += _unless_within("options.max_output_tokens", max_output_tokens, limit)
         target_prefix = _read_target_prefix(
@@ -243,9 +236,7 @@ class RequestReader:
             violations.append(Violation("options.formality", description))
         manifest = model.bundle.manifest
         languages = (manifest.source_language, manifest.target_language)
-        protection = read_protection(
-            message.protection, languages, self._glossaries, self._limits, violations
-        )
+        protection = read_protection(message.protection, languages, self.glossaries, self.limits, violations)
         raise_if_any(violations)
         return TranslationOptions(
             beam_size=beam_size,
@@ -258,8 +249,8 @@ class RequestReader:
             segmentation=_SEGMENTATIONS[message.segmentation],
             return_alignments=message.return_alignments,
             priority=read_priority(message),
-            max_text_tokens=self._limits.max_text_tokens,
-            max_interactive_tokens=self._limits.max_interactive_tokens,
+            max_text_tokens=self.limits.max_text_tokens,
+            max_interactive_tokens=self.limits.max_interactive_tokens,
             text_format=_TEXT_FORMATS[message.text_format],
             source_tag=source_tag,
             protection=protection,

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.detection import DetectedLanguage
@@ -24,25 +26,21 @@ _FINISH_REASONS = {reason: getattr(pb, f"FINISH_REASON_{reason.name}") for reaso
 _WARNING_KINDS = {kind: getattr(pb, f"WARNING_KIND_{kind.name}") for kind in WarningKind}
 
 
+def _named_alike(message: type[Message], source: object) -> dict[str, Any]:
+    """The values of all fields of a message, from an object that calls them the same."""
+    return {name: getattr(source, name) for name in message.DESCRIPTOR.fields_by_name}
+
+
 def write_reference(model: RequestedModel) -> pb.ModelReference:
     """The name of a model's version, and its languages."""
-    manifest = model.manifest
-    return pb.ModelReference(
-        name=manifest.name,
-        version=manifest.version,
-        source_language=manifest.source_language,
-        target_language=manifest.target_language,
-    )
+    return pb.ModelReference(**_named_alike(pb.ModelReference, model.manifest))
 
 
 def write_model(model: RequestedModel) -> pb.Model:
     manifest, loaded = model.manifest, model.loaded
     decoding = manifest.decoding
     return pb.Model(
-        name=manifest.name,
-        version=manifest.version,
-        source_language=manifest.source_language,
-        target_language=manifest.target_language,
+        **_named_alike(pb.ModelReference, manifest),
         languages=manifest.languages,
         architecture=manifest.architecture.family,
         parameters=manifest.architecture.parameters,
@@ -57,10 +55,7 @@ def write_model(model: RequestedModel) -> pb.Model:
             length_policy=pb.LENGTH_POLICY_SPLIT,
         ),
         max_source_tokens=decoding.max_source_tokens,
-        quality=[
-            pb.Quality(**{name: getattr(quality, name) for name in pb.Quality.DESCRIPTOR.fields_by_name})
-            for quality in manifest.quality
-        ],
+        quality=[pb.Quality(**_named_alike(pb.Quality, quality)) for quality in manifest.quality],
         description=model.description,
         licence=manifest.licence,
         credit=manifest.credit,

@@ -10,9 +10,8 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from dragoman_server.engine import Priority, QueueFullError, Sentence, SentenceResult
 from dragoman_server.models.model import Model
@@ -151,8 +150,7 @@ def notify_when_done(ended: "asyncio.Future[BaseException | None]", futures: Seq
 StageName = Literal["text", "queue", "encode", "decode", "link"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stage:
+class Stage(NamedTuple):
     """Seconds on the clock of time.monotonic, from a stage's begin to its end."""
 
     name: StageName
@@ -165,7 +163,6 @@ class Stages:
 
     def __init__(self) -> None:
         self.came_at = time.monotonic()
-        """When the request came."""
         self.stages: list[Stage] = []
         self._since = self.came_at
 
@@ -199,5 +196,5 @@ class Stages:
         return sum(stage.ended - stage.began for stage in self.stages if stage.name == name)
 
     def _add(self, name: StageName, ended: float) -> None:
-        self.stages.append(Stage(name=name, began=self._since, ended=ended))
+        self.stages.append(Stage(name, self._since, ended))
         self._since = ended

@@ -23,8 +23,6 @@ Write = Callable[[pb.TranslateStreamResponse], Awaitable[None]]
 
 
 class TranslationStream:
-    """Answers the items of one stream."""
-
     def __init__(
         self, answer: Answer, *, write: Write, joins: bool, max_items: int, max_idle_seconds: float
     ) -> None:
@@ -123,11 +121,7 @@ async def read_config(
     Raises InvalidRequestError where it is none, NotServingError where `draining` is set before it comes, and
     IdleStreamError where it does not come in time.
     """
-
-    async def read_first() -> pb.TranslateStreamRequest | None:
-        return await anext(messages, None)
-
-    reading = asyncio.create_task(read_first())
+    reading = asyncio.ensure_future(anext(messages, None))
     watching = asyncio.create_task(draining.wait())
     try:
         done, _ = await asyncio.wait(

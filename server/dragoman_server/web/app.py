@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -39,19 +40,18 @@ def make_app(
     def endpoint(handle: Handle, api: Api, name: str, *, has_deadline: bool = True) -> Endpoint:
         return Endpoint(name, handle, api, core, metrics, has_deadline)
 
-    def route(method: str, path: str, answering: Endpoint, api: Api, name: str) -> Route:
+    def route(
+        method: str, path: str, handle: Handle, api: Api, name: str, *, has_deadline: bool = True
+    ) -> Route:
         async def refuse(exchange: Exchange) -> Response:
             response = api.write_error(MethodError(exchange.request.method, [method]))
             response.headers["Allow"] = method
             return response
 
+        answering = endpoint(handle, api, name, has_deadline=has_deadline)
         return _Route(path, answering, methods=[method], refusing=endpoint(refuse, api, name))
 
-    def get(path: str, handle: Handle, api: Api, name: str) -> Route:
-        return route("GET", path, endpoint(handle, api, name), api, name)
-
-    def post(path: str, handle: Handle, api: Api, name: str, *, has_deadline: bool = True) -> Route:
-        return route("POST", path, endpoint(handle, api, name, has_deadline=has_deadline), api, name)
+    get, post = partial(route, "GET"), partial(route, "POST")
 
     async def healthz(exchange: Exchange) -> Response:
         return PlainTextResponse("ok\n")
@@ -69,7 +69,7 @@ def make_app(
         error = f"there is nothing at {quote(path)}; docs/guide/http.md has what there is"
         return JSONResponse({"error": error}, 404)
 
-    lt, v1, v2, files = libretranslate, contract, deepl, FileCalls(core.limits)
+    lt, v1, v2, kept = libretranslate, contract, deepl, FileCalls(core.limits)
     routes = [
         post("/translate", lt.translate, lt.API, "libretranslate.translate"),
         post("/detect", lt.detect, lt.API, "libretranslate.detect"),
@@ -80,12 +80,12 @@ def make_app(
         # A file may take as long as its caller waits.
         post(
             "/translate_file",
-            files.libretranslate,
+            kept.libretranslate,
             lt.API,
             "libretranslate.translate_file",
             has_deadline=False,
         ),
-        get("/download_file/{key}", files.download, lt.OPEN_API, "libretranslate.download_file"),
+        get("/download_file/{key}", kept.download, lt.OPEN_API, "libretranslate.download_file"),
         post("/v2/translate", v2.translate, deepl.API, "deepl.translate"),
         get("/v2/translate", v2.translate, deepl.API, "deepl.translate"),
         get("/v2/languages", v2.languages, deepl.API, "deepl.languages"),
@@ -99,7 +99,7 @@ def make_app(
         # As translators' workbenches call the first version of DeepL's API.
         get("/v1/translate", v2.translate, deepl.API, "deepl.translate"),
         post("/v1/translateStream", v1.translate_stream, v1.API, "v1.translateStream", has_deadline=False),
-        post("/v1/translateFile", files.with_progress, v1.API, "v1.translateFile", has_deadline=False),
+        post("/v1/translateFile", kept.with_progress, v1.API, "v1.translateFile", has_deadline=False),
         post("/v1/align", v1.align, v1.API, "v1.align"),
         post("/v1/detect", v1.detect, v1.API, "v1.detect"),
         get("/v1/models", v1.list_models, v1.API, "v1.models"),

@@ -61,7 +61,7 @@ class Connections:
         self._max_connections = max_connections
         self._metrics = metrics
         self._open: set[asyncio.Task[None]] = set()
-        metrics.watch_connections(lambda: len(self._open))
+        metrics.connections.set_function(lambda: len(self._open))
         listening.setblocking(False)
         self._accepting = asyncio.create_task(self._accept())
 
@@ -91,7 +91,7 @@ class Connections:
                 self._open.add(task)
                 task.add_done_callback(self._open.discard)
             else:
-                self._metrics.on_refused_connection()
+                self._metrics.refused_connections.inc()
                 with accepted, contextlib.suppress(OSError):
                     if self._certificate is None:
                         accepted.send(_FULL)
@@ -120,7 +120,6 @@ class _Connection(HttpToolsProtocol):
     def __init__(self, server: uvicorn.Server) -> None:
         super().__init__(config=server.config, server_state=server.server_state, app_state={CONNECTION: self})
         self.has_ended = asyncio.Event()
-        """Set once it is closed."""
         self.certified_names: list[str] = []
         """The names of the certificate that the caller has shown."""
         self.num_requests = 0
@@ -131,7 +130,6 @@ class _Connection(HttpToolsProtocol):
         self._clock: asyncio.TimerHandle | None = None
 
     def abort(self) -> None:
-        """Ends it at once."""
         self.transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

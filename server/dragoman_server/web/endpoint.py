@@ -144,24 +144,18 @@ class Api:
         return JSONResponse({self.error_field: self.describe(error)}, status, headers=headers)
 
 
+@dataclass(frozen=True, eq=False)
 class Endpoint:
-    """A route as an ASGI application."""
-
-    def __init__(
-        self,
-        route: str,
-        handle: Handle,
-        api: Api,
-        core: ServiceCore,
-        metrics: HttpMetrics,
-        has_deadline: bool,
-    ) -> None:
-        """`route` names it in the log and in the metrics."""
-        self._route, self._handle, self._api = route, handle, api
-        self._core, self._metrics, self._has_deadline = core, metrics, has_deadline
+    route: str
+    """Its name in the log and in the metrics."""
+    handle: Handle
+    api: Api
+    core: ServiceCore
+    metrics: HttpMetrics
+    has_deadline: bool
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = Exchange(scope, receive, core=self._core, route=self._route, api=self._api.name)
+        exchange = Exchange(scope, receive, core=self.core, route=self.route, api=self.api.name)
         started = time.perf_counter()
         status = CLIENT_GONE
 
@@ -190,7 +184,7 @@ class Endpoint:
             answering.cancel()
             leaving.cancel()
             exchange.close()
-            self._metrics.on_request(self._route, status, time.perf_counter() - started)
+            self.metrics.on_request(self.route, status, time.perf_counter() - started)
 
     async def _answer(self, exchange: Exchange, send: Send) -> None:
         is_begun = False
@@ -211,20 +205,20 @@ class Endpoint:
             if is_begun:
                 scope["state"][CONNECTION].abort()
                 return
-            await self._send(self._api.write_error(error), exchange, send)
+            await self._send(self.api.write_error(error), exchange, send)
 
     async def _respond(self, exchange: Exchange) -> Response:
-        if self._core.callers.are_asked and not self._api.is_open:
+        if self.core.callers.are_asked and not self.api.is_open:
             token = exchange.header_token
-            if token is not None or not self._api.takes_token_in_body:
+            if token is not None or not self.api.takes_token_in_body:
                 # Nothing is read of what an unknown caller sends.
-                self._core.callers.name(token)
+                self.core.callers.name(token)
         await exchange.read()
-        if self._has_deadline:
+        if self.has_deadline:
             exchange.start_clock()
         try:
             async with asyncio.timeout(exchange.time_remaining()):
-                return await self._handle(exchange)
+                return await self.handle(exchange)
         except TimeoutError:
             raise DeadlineExpiredError("the request was not answered before its deadline") from None
 
@@ -240,7 +234,7 @@ class Endpoint:
             await response(scope, nothing, send)
             return
         try:
-            async with asyncio.timeout(self._core.limits.max_http_seconds):
+            async with asyncio.timeout(self.core.limits.max_http_seconds):
                 await response(scope, nothing, send)
         except TimeoutError:
             scope["state"][CONNECTION].abort()
@@ -251,6 +245,6 @@ class Endpoint:
         # It never became a call with a line of its own.
         exchange.is_logged = True
         log_if_internal(error)
-        fields = {"method": self._route, "outcome": code_of(error).name, "api": self._api.name}
+        fields = {"method": self.route, "outcome": code_of(error).name, "api": self.api.name}
         refusal = refusal_fields(exchange.peer, message_of(error))
         logger.info("call", extra={**fields, "request_id": exchange.id, **refusal})

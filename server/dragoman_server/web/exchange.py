@@ -60,7 +60,6 @@ class Exchange:
 
     @property
     def peer(self) -> str:
-        """Where it comes from."""
         client = self.request.client
         return "unknown" if client is None else f"{client.host}:{client.port}"
 
@@ -74,7 +73,6 @@ class Exchange:
         return token.strip() if scheme.lower() in ("bearer", "deepl-auth-key") else ""
 
     def time_remaining(self) -> float | None:
-        """Seconds until the deadline; None without one."""
         return None if self._deadline is None else self._deadline - time.monotonic()
 
     def start_clock(self) -> None:

@@ -28,7 +28,6 @@ class Fields:
     """The values by name: as JSON has them; of a form a string, or a list where a field came several
     times."""
     files: Mapping[str, "UploadedFile"] = field(default_factory=dict)
-    """The files of a form."""
 
     def string(self, name: str) -> str | None:
         """None where it is absent."""
@@ -84,8 +83,6 @@ class Fields:
 
 @dataclass(frozen=True, kw_only=True)
 class UploadedFile:
-    """A file that came with a form."""
-
     name: str
     content: bytes
 

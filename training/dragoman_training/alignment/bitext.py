@@ -86,7 +86,6 @@ class Vocabulary:
 
     @property
     def unknown(self) -> int:
-        """The number of unknown words."""
         return len(self.words)
 
     def numbered(self, sentences: Sequence[Sequence[str]]) -> "Sentences":
@@ -94,7 +93,6 @@ class Vocabulary:
         return Sentences.of([list(map(self.number, each)) for each in sentences], len(self.words))
 
     def number(self, word: str) -> int:
-        """A word's number."""
         found: int = self._number.get(word, len(self.words))  # type: ignore[attr-defined]
         return found
 
@@ -111,7 +109,6 @@ class Sentences:
 
     @classmethod
     def of(cls, sentences: Sequence[Sequence[int]], num_words: int) -> "Sentences":
-        """Sentences of word numbers."""
         size_S = np.fromiter((len(sentence) for sentence in sentences), np.int64, len(sentences))
         word_N = np.fromiter(chain.from_iterable(sentences), np.int32, int(size_S.sum()))
         return cls(word_N, np.concatenate([[0], np.cumsum(size_S)]), num_words)
@@ -136,7 +133,6 @@ class Bitext:
         return len(self.source.first_S) - 1
 
     def reversed(self) -> "Bitext":
-        """The other direction."""
         return Bitext(self.target, self.source)
 
 
@@ -151,7 +147,6 @@ class Links(NamedTuple):
     """All possible links of a bitext, and the distinct pairs of words that they link."""
 
     pair_L: Ids
-    """The word pair of each link."""
     first_S: Offsets
     """[S + 1]: the first link of each sentence pair, and the end."""
     source_size_S: Offsets

@@ -13,8 +13,6 @@ TextPair = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class CharacterLink:
-    """A link between two words."""
-
     source: Span
     """Half-open, in the text."""
     target: Span

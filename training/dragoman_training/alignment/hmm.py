@@ -40,8 +40,6 @@ class HmmCounts(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Hmm(Model):
-    """The transition model."""
-
     KIND = "hmm"
 
     weight_CD: Numbers
@@ -69,7 +67,6 @@ class Hmm(Model):
         return _viterbi(lexicon_P, direction.links, self._reaching(direction.links), self.null)
 
     def expect(self, links: Links, lexicon_P: Numbers) -> HmmCounts:
-        """Expected counts under the model."""
         longest = int(links.source_size_S.max(initial=0))
         pair_P, jump_CD = np.zeros(len(lexicon_P)), np.zeros_like(self.weight_CD)
         origin_CK = np.zeros((2, (longest + 1) * (longest + 2) // 2))

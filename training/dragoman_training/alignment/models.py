@@ -58,7 +58,6 @@ class Step:
     """An expectation step under a model and a lexicon."""
 
     pair_P: Numbers
-    """Expected counts of word pairs."""
     posterior_L: Posteriors
     log_likelihood: float
     """In nats; where not all alignments are summed, of those that are."""

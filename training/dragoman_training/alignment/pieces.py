@@ -39,7 +39,6 @@ class TranslationTable:
 
     @property
     def null(self) -> int:
-        """The row of NULL."""
         return len(self.first_V) - 2
 
     def row(self, source: int) -> dict[int, float]:

@@ -27,8 +27,6 @@ MIN_PROBABILITY = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
-    """How an aligner is trained."""
-
     model: str = "hmm"
     """The last of the chain."""
     iterations: Sequence[int] = ()
@@ -83,7 +81,6 @@ class Iteration:
     """Since the training began."""
 
     def __str__(self) -> str:
-        """The iteration as people read it."""
         forward, backward = self.perplexity
         name = f"{self.model} {self.number}/{self.num_iterations}"
         return f"{name}: perplexity {forward:.2f}, backward {backward:.2f}"

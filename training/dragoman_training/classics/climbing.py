@@ -67,8 +67,6 @@ class Counts(NamedTuple):
 
 
 class SentencePair(NamedTuple):
-    """One sentence pair."""
-
     log_lexicon: Numbers
     """[m, l + 1]"""
     log_place: Numbers

@@ -213,7 +213,6 @@ class Findings:
     label: str
     """What the page calls it."""
     recipe: Recipe
-    """How it was trained."""
     progress: dict[str, Any]
     """How far, and the validations on the way."""
     num_parameters: int
@@ -230,7 +229,6 @@ class Findings:
     centres: Centres | None
     """What local-p predicted; None for other models."""
     examples: tuple[Example, ...]
-    """The sentences of the heat maps."""
 
     def bleu(self, test_set: StudySet, numbers: Iterable[int]) -> float:
         """The BLEU of some sentences, by characters or words as validation has it."""

@@ -3,10 +3,10 @@
 Owns names, locks and the strokes in which entries appear; knows nothing of what is in them.
 """
 
+import fcntl
 import hashlib
 import json
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -70,11 +70,6 @@ class CorpusCache:
     @contextmanager
     def _alone(self, path: Path) -> Iterator[None]:
         """Waits until no other process makes the entry, and keeps others waiting."""
-        if sys.platform == "win32":
-            yield
-            return
-        import fcntl
-
         with path.with_name(f"{path.name}.lock").open("ab") as lock:
             is_reported = False
             while True:

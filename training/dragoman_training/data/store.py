@@ -193,7 +193,6 @@ class ArrayFile:
 
 
 def write_array(path: Path, values: NDArray[Any]) -> None:
-    """Writes a whole array."""
     with ArrayFile(path, values.dtype) as file:
         file.append(values)
 

@@ -26,9 +26,7 @@ class TokenIds:
 
     ids_N: Numbers
     begin_S: Numbers
-    """Where each sentence begins."""
     length_S: Numbers
-    """How many tokens each has."""
 
     def __len__(self) -> int:
         return len(self.begin_S)
@@ -116,7 +114,6 @@ class TokenizedPairs:
     """Pairs that are used, as ids without begin and end."""
 
     sides: tuple[TokenIds, TokenIds]
-    """Sources and targets."""
     texts: tuple[Iterable[str], Iterable[str]] | None
     """Their texts, where they are to be segmented anew."""
     mark_P: NDArray[np.uint64]
@@ -140,7 +137,6 @@ class TokenizedCorpus(TokenizedPairs):
     fingerprint: str
     """As `Corpus.fingerprint` says it of those that were read."""
     shares: Sequence[Share]
-    """The parts, in order."""
 
     def __len__(self) -> int:
         return len(self.mark_P)

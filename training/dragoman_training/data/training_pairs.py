@@ -6,7 +6,6 @@ ids are kept in the corpus cache.
 
 import dataclasses
 import hashlib
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import sentencepiece
+from dragoman_bundle.machine import count_processors
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_training.data.cache import CorpusCache
@@ -29,7 +29,6 @@ from dragoman_training.recipe.settings import Recipe
 from dragoman_training.time_left import progress_lines
 
 FEWEST_LINES_FOR_PROCESSES = 100_000
-"""Below so many lines processes take longer to begin than to tokenize."""
 
 
 def open_training_pairs(
@@ -109,7 +108,9 @@ class FilePairs:
             pair_filter=self.recipe.filter,
             has_texts=sampling.source or sampling.target,
         )
-        count = num_processes or self._num_processes()
+        # Below so many lines processes take longer to begin than to tokenize.
+        is_small = self._num_lines < FEWEST_LINES_FOR_PROCESSES
+        count = num_processes or (1 if is_small else count_processors())
 
         def make(folder: Path) -> None:
             processes = f"in {count} processes" if count > 1 else "in this process"
@@ -155,13 +156,6 @@ class FilePairs:
     @property
     def _num_lines(self) -> int:
         return sum(self.facts[part.paths[0]].num_lines for part in self.parts)
-
-    def _num_processes(self) -> int:
-        if self._num_lines < FEWEST_LINES_FOR_PROCESSES:
-            return 1
-        # Of all cores those that this process may use, where the system says so.
-        cores = getattr(os, "sched_getaffinity", None)
-        return len(cores(0)) if cores else os.cpu_count() or 1
 
     def _identity(self) -> dict[str, Any]:
         """What decides which pairs they are, whatever the files are called."""

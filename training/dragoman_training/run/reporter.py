@@ -20,8 +20,6 @@ BOARD_EVERY_STEPS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class StepReport:
-    """What one step did."""
-
     step: int
     total_steps: int
     epoch: int
@@ -30,7 +28,6 @@ class StepReport:
     num_tokens: int
     """Target tokens, eos included."""
     gradient_norm: float
-    """Norm before clipping."""
     learning_rate: float
     teacher_forcing: float
     """Probability that the decoder read the reference's token."""
@@ -83,7 +80,6 @@ class Reporter:
         self._print(f"Warning: {text}")
 
     def step(self, report: StepReport) -> None:
-        """Takes in one step."""
         now = time.monotonic()
         self._window = [*self._window[-99:], (now, report.num_tokens, report.loss)]
         tokens = sum(tokens for _, tokens, _ in self._window[1:])
@@ -109,7 +105,6 @@ class Reporter:
         self._bar.update(self._task, description="validating")
 
     def validation(self, step: int, result: Validation, *, better: bool) -> None:
-        """Takes in a validation."""
         self._board.add_scalar("valid/perplexity", result.perplexity, step)
         message = f"step {step:,}: perplexity {show_perplexity(result.perplexity)}"
         if result.bleu is not None:

@@ -1,7 +1,7 @@
 """A run's folder, which one training at a time writes to, and the signals that stop the run."""
 
+import fcntl
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,11 +30,6 @@ def claimed(folder: Path) -> Iterator[None]:
     A run that ends before it wrote anything leaves no folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
-
     with (folder / _LOCK).open("ab") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -21,8 +21,6 @@ MANY_DIGITS = 1e6
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """What one validation measured."""
-
     perplexity: float
     """Exponential of the mean negative log-likelihood of a reference token, eos included."""
     bleu: float | None
@@ -90,7 +88,6 @@ class Progress:
     """All that a resumed run must know beside tensors."""
 
     step: int = 0
-    """Optimizer steps done."""
     epoch: int = 0
     """Passes over the corpus that are complete."""
     batch: int = 0

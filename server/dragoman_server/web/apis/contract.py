@@ -1,7 +1,7 @@
 """/v1: the contract of proto/dragoman/v1 as JSON, by protobuf's own mapping, and as server-sent events."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 from google.protobuf import json_format
@@ -10,8 +10,10 @@ from starlette.responses import Response
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.errors import refusal
+from dragoman_server.service.call import Call
+from dragoman_server.service.core import ServiceCore
 from dragoman_server.service.statuses import code_of, status_of
-from dragoman_server.web.endpoint import Api, EventStream, WriteEvent, http_status
+from dragoman_server.web.endpoint import Api, EventStream, Handle, WriteEvent, http_status
 from dragoman_server.web.exchange import Exchange
 
 M = TypeVar("M", bound=Message)
@@ -31,45 +33,45 @@ def describe_error(error: Exception) -> dict[str, object]:
 API = Api(name="v1", describe=describe_error)
 
 
-async def translate(exchange: Exchange) -> Response:
-    async with exchange.open_call("Translate") as call:
-        message = await _read(exchange, pb.TranslateRequest())
-        return _written(await exchange.core.translate(message, call))
+def _unary(
+    method: str, make: Callable[[], M], answer: Callable[[ServiceCore, M, Call], Awaitable[Message]]
+) -> Handle:
+    """The handler of a call with one answer, whose message is the body."""
+
+    async def handle(exchange: Exchange) -> Response:
+        async with exchange.open_call(method) as call:
+            message = await exchange.make_of_json(lambda value: parse_message(value, make(), ""))
+            return _written(await answer(exchange.core, message, call))
+
+    return handle
 
 
-async def align(exchange: Exchange) -> Response:
-    async with exchange.open_call("AlignTexts") as call:
-        message = await _read(exchange, pb.AlignTextsRequest())
-        return _written(await exchange.core.align_texts(message, call))
-
-
-async def detect(exchange: Exchange) -> Response:
-    async with exchange.open_call("DetectLanguage") as call:
-        message = await _read(exchange, pb.DetectLanguageRequest())
-        return _written(await exchange.core.detect_language(message, call))
+translate = _unary("Translate", pb.TranslateRequest, ServiceCore.translate)
+align = _unary("AlignTexts", pb.AlignTextsRequest, ServiceCore.align_texts)
+detect = _unary("DetectLanguage", pb.DetectLanguageRequest, ServiceCore.detect_language)
 
 
 async def list_models(exchange: Exchange) -> Response:
     """GET /v1/models?sourceLanguage=&targetLanguage=."""
-    async with exchange.open_call("ListModels"):
+    async with exchange.open_call("ListModels") as call:
         query = await exchange.fields()
         message = pb.ListModelsRequest(
             source_language=query.string("sourceLanguage") or "",
             target_language=query.string("targetLanguage") or "",
         )
-        return _written(exchange.core.list_models(message))
+        return _written(await exchange.core.list_models(message, call))
 
 
 async def get_model(exchange: Exchange) -> Response:
     """GET /v1/models/NAME or NAME/VERSION."""
     async with exchange.open_call("GetModel") as call:
         message = pb.GetModelRequest(name=exchange.request.path_params["name"])
-        return _written(exchange.core.get_model(message, call))
+        return _written(await exchange.core.get_model(message, call))
 
 
 async def list_glossaries(exchange: Exchange) -> Response:
-    async with exchange.open_call("ListGlossaries"):
-        return _written(exchange.core.list_glossaries(pb.ListGlossariesRequest()))
+    async with exchange.open_call("ListGlossaries") as call:
+        return _written(await exchange.core.list_glossaries(pb.ListGlossariesRequest(), call))
 
 
 async def translate_stream(exchange: Exchange) -> Response:
@@ -88,10 +90,6 @@ async def translate_stream(exchange: Exchange) -> Response:
             await exchange.core.translate_stream(read(), write_response, call)
 
     return EventStream(produce, lambda error: json.dumps({"error": describe_error(error)}))
-
-
-async def _read(exchange: Exchange, message: M) -> M:
-    return await exchange.make_of_json(lambda value: parse_message(value, message, ""))
 
 
 def _parse_stream(values: object) -> list[pb.TranslateStreamRequest]:

@@ -257,14 +257,14 @@ def _read_glossaries(fields: Fields, exchange: Exchange, template: pb.TranslateR
     template.protection.inflected_terms = True
     for id_ in ids:
         name, _, _ = id_.partition(":")
-        if name not in exchange.core.glossaries:
+        if name not in exchange.core.glossaries.by_name:
             raise _no_glossary(exchange, id_)
         # The languages of the id may be others: that the glossary has those of the text is seen later.
         template.protection.glossaries.append(name)
 
 
 def _dictionaries(exchange: Exchange) -> Iterator[_Dictionary]:
-    for glossary in exchange.core.glossaries.values():
+    for glossary in exchange.core.glossaries.by_name.values():
         for source, target in permutations(glossary.languages, 2):
             yield _Dictionary(glossary=glossary, source=source, target=target)
 
@@ -279,7 +279,7 @@ def _dictionary(exchange: Exchange) -> _Dictionary:
 
 
 def _no_glossary(exchange: Exchange, id_: str) -> GlossaryNotFoundError:
-    known = list_names(list(exchange.core.glossaries)) or "none"
+    known = list_names(list(exchange.core.glossaries.by_name)) or "none"
     return GlossaryNotFoundError(f"there is no glossary {quote(id_)}; the server has {known}")
 
 

@@ -91,7 +91,6 @@ class FileTranslation:
     translations: Sequence[str | None]
     """A translation for each text; None for a text without letters, and for one that failed."""
     failed: int
-    """Texts that could not be translated."""
     source_language: str
     model: pb.ModelReference
 
@@ -186,9 +185,7 @@ class FileCalls(KeptFiles):
             config = pb.TranslateStreamConfig(
                 source_language=source_of(fields), target_language=fields.required_string("target")
             )
-            file = await _read(exchange.core, call, fields, config)
-            done = await translate_file(exchange.core, call, file, config)
-            path = await self._keep(exchange.core, call, file, done, config.target_language)
+            path, _, done = await self._translate(exchange.core, call, fields, config)
         base = f"{exchange.request.url.scheme}://{exchange.request.url.netloc}"
         return JSONResponse({"translatedFileUrl": f"{base}/{path}", "failed": done.failed})
 
@@ -203,12 +200,10 @@ class FileCalls(KeptFiles):
             async with exchange.open_call("TranslateFile") as call:
                 json_config = read_json((fields.string("config") or "{}").encode())
                 config = parse_message(json_config, pb.TranslateStreamConfig(), "config")
-                file = await _read(exchange.core, call, fields, config)
-                done = await translate_file(exchange.core, call, file, config, progress)
-                path = await self._keep(exchange.core, call, file, done, config.target_language)
+                path, name, done = await self._translate(exchange.core, call, fields, config, progress)
                 message = {
                     "path": path,
-                    "name": file.translated_name(config.target_language),
+                    "name": name,
                     "failed": done.failed,
                     "sourceLanguage": done.source_language,
                     "model": f"{done.model.name}/{done.model.version}" if done.model.name else "",
@@ -217,11 +212,20 @@ class FileCalls(KeptFiles):
 
         return EventStream(produce, lambda error: json.dumps({"error": describe_error(error)}))
 
-    async def _keep(
-        self, core: ServiceCore, call: Call, file: FileTexts, done: FileTranslation, target: str
-    ) -> str:
+    async def _translate(
+        self,
+        core: ServiceCore,
+        call: Call,
+        fields: Fields,
+        config: pb.TranslateStreamConfig,
+        progress: Progress = _nothing,
+    ) -> tuple[str, str, FileTranslation]:
+        """The path that the translated file is fetched at, its name, and what became of its texts."""
+        file = await _read(core, call, fields, config)
+        done = await translate_file(core, call, file, config, progress)
         content = await _at_document(core, call, lambda wanted: file.write(done.translations, wanted.check))
-        return self.keep(file.translated_name(target), content)
+        name = file.translated_name(config.target_language)
+        return self.keep(name, content), name, done
 
 
 async def _read(core: ServiceCore, call: Call, fields: Fields, config: pb.TranslateStreamConfig) -> FileTexts:

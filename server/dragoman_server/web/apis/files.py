@@ -41,14 +41,11 @@ def suffixes() -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class FileTexts:
-    """A file that is read."""
-
     name: str
     """The file's name, without folders."""
     units: Sequence[Unit]
     """Its texts, with what stands around them."""
     is_markup: bool
-    """Whether its texts have tags."""
     package: Container | None
     """The zip around its texts; None where there is none."""
 

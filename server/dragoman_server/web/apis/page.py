@@ -38,7 +38,6 @@ _HEADERS = {
 
 
 def file(name: str) -> Handle:
-    """GET of one of them."""
     path = _FOLDER / name
     content = path.read_bytes()
     tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'

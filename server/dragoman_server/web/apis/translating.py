@@ -59,8 +59,6 @@ _TEXT_FIELD = re.compile(r"texts\[(\d+)\]")
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The translation of one text."""
-
     text: str
     alternatives: tuple[str, ...] = ()
     """Other translations, best first."""

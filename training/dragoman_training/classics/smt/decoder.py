@@ -166,8 +166,6 @@ def _fill(future_JJ: Scores) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """How far the search goes."""
-
     stack_size: int = 100
     """Hypotheses kept for each number of translated words."""
     max_options: int = 20

@@ -120,7 +120,6 @@ class LanguageModel(NamedTuple):
         return float(_sentence(self, sentence))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays of a saved model."""
         return {
             "shape": np.array([self.order, self.num_words]),
             "word": self.word_T,
@@ -132,7 +131,6 @@ class LanguageModel(NamedTuple):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "LanguageModel":
-        """The model that was saved."""
         order, num_words = arrays["shape"].tolist()
         log_T, log_backoff_T = (arrays[name].astype(float) for name in ("log_probability", "log_backoff"))
         trie = Trie(word_T=arrays["word"], first_T=arrays["first"])

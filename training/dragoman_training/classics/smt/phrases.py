@@ -160,12 +160,10 @@ class PhraseTable:
         return found
 
     def target(self, pair: int) -> list[int]:
-        """The target words of a pair."""
         words: list[int] = self.target_W[self.target_first_P[pair] : self.target_first_P[pair + 1]].tolist()
         return words
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What is saved."""
         return {
             "max_words": np.array(self.max_words),
             "word": self.trie.word_T,
@@ -178,7 +176,6 @@ class PhraseTable:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "PhraseTable":
-        """What was saved."""
         return cls(
             max_words=int(arrays["max_words"]),
             trie=Trie(word_T=arrays["word"], first_T=arrays["child"]),

@@ -167,8 +167,6 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class SystemOptions:
-    """How a system is trained."""
-
     aligner: str = "hmm"
     """The last model of the chain that links the words."""
     symmetrize: Method = "grow-diag-final-and"
