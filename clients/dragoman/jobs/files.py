@@ -4,11 +4,11 @@ What is read must stay what it was for as long as that takes. Nothing that is wr
 name before all of it does.
 """
 
-import fcntl
 import gzip
 import hashlib
 import os
 import shutil
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, nullcontext, suppress
@@ -81,15 +81,21 @@ class Output:
         self._partial_path = sibling(path, ".partial")
         self._partial_errors_path = sibling(self._errors_path, ".partial")
         self._partial = open_own(self._partial_path, "ab")
-        try:
-            fcntl.flock(self._partial, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not _is_named(self._partial, self._partial_path):
-                raise JobError(f"another process has just finished {self._path}")
-            self._errors = open_own(self._partial_errors_path, "ab")
-        except BaseException as error:
-            self._partial.close()
-            if isinstance(error, BlockingIOError):
+        if sys.platform != "win32":
+            import fcntl
+
+            try:
+                fcntl.flock(self._partial, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._partial.close()
                 raise JobError(f"another process is writing {self._partial_path}") from None
+            if not _is_named(self._partial, self._partial_path):
+                self._partial.close()
+                raise JobError(f"another process has just finished {self._path}")
+        try:
+            self._errors = open_own(self._partial_errors_path, "ab")
+        except BaseException:
+            self._partial.close()
             raise
 
     def __enter__(self) -> Self:
@@ -101,6 +107,7 @@ class Output:
             self.close()
 
     def close(self) -> None:
+        """Lets go of the partial files."""
         with closing(self._partial), closing(self._errors):
             pass
 
@@ -134,6 +141,9 @@ class Output:
         published = os.fstat(self._partial.fileno()).st_size < checkpoint.output_bytes
         if published and container.unpacked_size(self._path) != checkpoint.output_bytes % 2**32:
             raise _lost(self._partial_path)
+        if sys.platform == "win32":
+            # There an open file keeps its name; elsewhere nobody else may write it until it has its new one.
+            self.close()
         if published:
             self.discard()
             return
@@ -158,7 +168,10 @@ class Output:
         packed.replace(self._path)
 
     def discard(self) -> None:
-        # Its lock keeps others out until all are gone.
+        """Removes the partial files."""
+        if sys.platform == "win32":
+            # There an open file can't be removed; elsewhere its lock keeps others out until all are gone.
+            self.close()
         for path in (sibling(self._path, ".compressed"), self._partial_errors_path, self._partial_path):
             path.unlink(missing_ok=True)
         # What a full disk has no room for is gone with them.

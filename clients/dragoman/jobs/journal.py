@@ -19,6 +19,7 @@ class Checkpoint:
     lines: int = 0
     """Units of the input that are done, failed ones among them."""
     failed: int = 0
+    """Units that failed."""
     truncated: int = 0
     """Units with a sentence whose end was dropped, because it was too long."""
     limited: int = 0
@@ -121,18 +122,23 @@ def _shown(value: Any) -> Any:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes names that were given or taken in a folder last."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Makes names that were given or taken in a folder last, where the system can."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def open_own(path: Path, mode: Literal["ab", "wb", "w"]) -> Any:
     """Opens a file of the job's own. Raises JobError for a symbolic link: what it leads to is another's."""
+
+    def without_links(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
     try:
-        return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o666))
+        return open(path, mode, opener=without_links)
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
