@@ -15,7 +15,7 @@ from dragoman_export import assembly
 from dragoman_export.cli import export as export_command
 from dragoman_export.exporter import export_bundle
 from dragoman_export.graphs.builder import Graphs
-from dragoman_export.parity.bounds import ParityError
+from dragoman_export.parity.loss import ParityError
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.recipe.reader import load_recipe
 

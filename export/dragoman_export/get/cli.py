@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dragoman_export.get.download import DownloadError, ProgressBar, fetch, read_url
-from dragoman_export.get.places import Places, Reading, kind_of, lexicon_of
+from dragoman_export.get.places import Places
 from dragoman_export.get.registry import (
     ADDRESSES,
     OFFER_FILE,
@@ -20,6 +20,7 @@ from dragoman_export.get.registry import (
     kept_offers,
     offers,
 )
+from dragoman_export.importers.reading import Reading, kind_of, lexicon_of
 from dragoman_export.options import (
     FILE,
     NEW_FOLDER,
@@ -107,7 +108,7 @@ if TYPE_CHECKING:
         click.option(
             "--max-unpacked-size",
             metavar="MB",
-            default=4000,
+            default=Reading.max_unpacked_size,
             show_default=True,
             type=click.IntRange(min=1),
             help="Most that an archive such as an .argosmodel may unpack to.",

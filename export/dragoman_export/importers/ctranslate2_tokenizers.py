@@ -92,6 +92,14 @@ class Vocabulary:
         """The id of each token; of one that stands there twice, the first."""
         return {token: id_ for id_, token in reversed(list(enumerate(self.tokens)))}
 
+    def id_of(self, token: str) -> int:
+        """The id of a token that the model begins or ends with. Raises FormatError where there is none."""
+        if token not in self.tokens:
+            raise FormatError(
+                f"{self.path} is not of this model: it lacks {token!r}, which the model begins or ends with"
+            )
+        return self.tokens.index(token)
+
 
 def read_vocabularies(folder: Path, settings: Settings) -> tuple[Vocabulary, Vocabulary]:
     """Source and target; the same object where one is for both. Raises FormatError."""

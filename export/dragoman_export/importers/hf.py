@@ -24,7 +24,8 @@ from dragoman_export.importers.hf_tokenizers import (
     read_multilingual,
     with_added_tokens,
 )
-from dragoman_export.importers.subjects import BEAM_SIZE, Origin, command_line, foreign_subject, searchable
+from dragoman_export.importers.reading import Reading
+from dragoman_export.importers.subjects import BEAM_SIZE, Origin, foreign_subject, searchable
 from dragoman_export.model import Subject
 from dragoman_export.reference.imported import SOURCE, TARGET
 
@@ -47,23 +48,16 @@ _NEUTRAL: dict[str, tuple[Any, ...]] = {
 """What of generation_config.json makes `generate()` search otherwise, and values beside None that do not."""
 
 
-def load_checkpoint(
-    name: str,
-    *,
-    source_language: str | None = None,
-    target_language: str | None = None,
-    language_token: str | None = None,
-) -> Subject:
+def load_checkpoint(path: Path, given: Reading = Reading()) -> Subject:
     """The checkpoint in a folder. One of M2M100 or NLLB knows its languages itself.
 
-    Languages that are not given are those of tokenizer_config.json, or else of metadata.json. Of a model
-    with several target languages the `language_token`, such as `>>fra<<`, chooses one for good. Raises
-    FormatError where it is of neither type, is not whole, names no languages, has no such token, or
-    holds what our Transformer has no place for.
+    Languages that are not given are those of tokenizer_config.json, or else of metadata.json. Raises
+    FormatError where it is of neither type, is not whole, names no languages, has no such token as is given,
+    or holds what our Transformer has no place for.
 
     The engine may find another translation than `generate()`: `_differences` has the definitions.
     """
-    folder = Path(name)
+    folder, name = path, str(path)
     if not folder.is_dir():
         raise FormatError(f"there is no folder {name}")
     stated = read_object(folder / "config.json")
@@ -79,23 +73,22 @@ def load_checkpoint(
         tokenizer_config=tokenizer_config,
         special=read_object(folder / "special_tokens_map.json", is_needed=False),
     )
-    options = command_line(
-        source_language=source_language, target_language=target_language, language_token=language_token
-    )
     languages: dict[str, str] = {}
     pair = MULTIPLE_LANGUAGES, MULTIPLE_LANGUAGES
     if config.type == "m2m_100":
-        if options:
-            raise FormatError(f"{name} is of many languages, all of which its bundle has; leave{options} out")
+        if given.options:
+            raise FormatError(
+                f"{name} is of many languages, all of which its bundle has; leave{given.options} out"
+            )
         source, languages = read_multilingual(folder, config, added)
         target = source
     else:
-        source, target = _tokenizers(folder, config, is_separate, language_token, added)
+        source, target = _tokenizers(folder, config, is_separate, given.language_token, added)
         check_added_tokens(name, source, added)
         metadata = read_object(folder / METADATA_FILE, is_needed=False)
         pair = (
-            source_language or _find_language(name, tokenizer_config, metadata, "source"),
-            target_language or _find_language(name, tokenizer_config, metadata, "target"),
+            given.source_language or _find_language(name, tokenizer_config, metadata, "source"),
+            given.target_language or _find_language(name, tokenizer_config, metadata, "target"),
         )
     never_produced = _never_produced(name, config, generation)
     paths = [folder / file for file in WEIGHTS if (folder / file).is_file()]
@@ -110,7 +103,7 @@ def load_checkpoint(
     origin = Origin(
         name=folder.resolve().name,
         kind=f"{_KINDS[config.type]} model of Hugging Face",
-        options=options,
+        options=given.options,
         data="see its own card",
         licence=licence[1].strip() if licence else "",
         program="`generate()` of Hugging Face",

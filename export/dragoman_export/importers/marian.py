@@ -21,10 +21,10 @@ from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.marian_items import read_items
 from dragoman_export.importers.marian_model import read_model
 from dragoman_export.importers.marian_settings import read_options, read_settings
+from dragoman_export.importers.reading import Reading
 from dragoman_export.importers.subjects import (
     BEAM_SIZE,
     Origin,
-    command_line,
     foreign_subject,
     languages_of_pair,
     starting_with,
@@ -65,7 +65,7 @@ def _find_model(folder: Path, decoder: Mapping[str, Any]) -> Path:
 
 
 def _find_vocabularies(
-    folder: Path, model: Path, decoder: Mapping[str, Any], source: Path | None, target: Path | None
+    folder: Path, model: Path, decoder: Mapping[str, Any], given: Reading
 ) -> tuple[Path, Path]:
     named = [folder / Path(str(name)).name for name in decoder.get("vocabs") or ()]
     if len(named) == 2 and all(each.is_file() for each in named):
@@ -79,8 +79,8 @@ def _find_vocabularies(
         shared = _one(folder, pattern, pair)
         if shared is not None:
             return shared, shared
-    if source is not None:
-        return source, target or source
+    if given.source_tokenizer is not None:
+        return given.source_tokenizer, given.target_tokenizer or given.source_tokenizer
     raise FormatError(
         f"{folder} has no vocabulary, as vocab.spm or vocab.yml for both sides; give those of {model.name} "
         "with --source-tokenizer and --target-tokenizer"
@@ -103,14 +103,7 @@ DIFFERENCES = """\
 - There a beam grows narrower by each hypothesis that has ended; here it stays as wide until so many have."""
 
 
-def import_marian(
-    path: Path,
-    *,
-    source_language: str | None = None,
-    target_language: str | None = None,
-    source_tokenizer: Path | None = None,
-    target_tokenizer: Path | None = None,
-) -> Subject:
+def load_marian(path: Path, given: Reading = Reading()) -> Subject:
     """The model in an `.npz` or a `.bin`, or in a folder that has one, with its vocabularies.
 
     Languages that are not given are those of the file's name, as Firefox's have them. Raises FormatError
@@ -121,15 +114,15 @@ def import_marian(
     is_told = (folder / DECODER).is_file()
     decoder = read_options((folder / DECODER).read_bytes(), str(folder / DECODER)) if is_told else {}
     model = path if path.is_file() else _find_model(folder, decoder)
-    files = _find_vocabularies(folder, model, decoder, source_tokenizer, target_tokenizer)
+    files = _find_vocabularies(folder, model, decoder, given)
     beside = [folder / f"{side}.spm" for side in ("source", "target")]
     found = [each if each.is_file() else None for each in beside]
     named = _PAIR.search(model.name) or (None, None, None)
-    pair = languages_of_pair(model, source_language or named[1], target_language or named[2])
+    pair = languages_of_pair(model, given.source_language or named[1], given.target_language or named[2])
     items = read_items(model)
     read = read_model(items, read_settings(model, items.configuration))
-    source = read_vocabulary(files[0], source_tokenizer or found[0])
-    target = read_vocabulary(files[1], target_tokenizer or source_tokenizer or found[1])
+    source = read_vocabulary(files[0], given.source_tokenizer or found[0])
+    target = read_vocabulary(files[1], given.target_tokenizer or given.source_tokenizer or found[1])
     pieces = {name: len(read.weights[name]) for name in (SOURCE, TARGET)}
     is_shared = read.weights[SOURCE] is read.weights[TARGET]
     # Marian begins translations with zeros: what has these as its embedding is one token more.
@@ -146,12 +139,7 @@ def import_marian(
     origin = Origin(
         name=model.name,
         kind="A model of Marian's",
-        options=command_line(
-            source_language=source_language,
-            target_language=target_language,
-            source_tokenizer=source_tokenizer,
-            target_tokenizer=target_tokenizer,
-        ),
+        options=given.options,
         program="Marian",
         differences=DIFFERENCES,
     )

@@ -68,14 +68,6 @@ It may find another translation than {self.program}:
 {self.differences}"""
 
 
-def command_line(**given: str | Path | None) -> str:
-    """The options that are given, by their names, with a space before each, as a card repeats them; of a file
-    its name alone, as the folder that it was in is nobody else's.
-    """
-    texts = {name: value.name if isinstance(value, Path) else value for name, value in given.items()}
-    return "".join(f" --{name.replace('_', '-')} {shlex.quote(text)}" for name, text in texts.items() if text)
-
-
 def foreign_subject(
     imported: Imported,
     origin: Origin,

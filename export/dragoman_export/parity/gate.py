@@ -10,7 +10,7 @@ In fp32 they are the same, over batches of many lengths, sizes and beams, of sen
 In fp16 and int8 a search may well choose otherwise between two words of nearly the same score. So both sides
 are held against each other step after step along the reference's own translations of some text (`loss`):
 how far they are apart there, and how far the reference is from itself where it rounds as int8 does
-(`bounds`). That their search takes each row on from the right one they show against themselves: what it
+(`check_loss`). That their search takes each row on from the right one they show against themselves: what it
 found must score the same alone.
 
 The graphs of a shortlist are compared so with the whole vocabulary as candidates, as far as memory allows,
@@ -27,8 +27,7 @@ from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.search import Hypothesis, Ids, Sentences, beam_search
 
 from dragoman_export.model import KeptTo
-from dragoman_export.parity.bounds import BOUNDS, ParityError, check_loss
-from dragoman_export.parity.loss import Loss, OwnWords, Words, score_alone
+from dragoman_export.parity.loss import BOUNDS, Loss, OwnWords, ParityError, Words, check_loss, score_alone
 from dragoman_export.parity.onnx_stepper import OnnxStepper, ShortlistStepper
 from dragoman_export.parity.sentences import BATCH_SHAPES, TEXT_LENGTHS, TEXT_STEPS, RandomSentences
 from dragoman_export.reference.model import ReferenceModel, ReferenceStepper

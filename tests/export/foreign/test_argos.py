@@ -12,8 +12,9 @@ import pytest
 from tests.export.ctranslate2_model import ARGOS_METADATA, pack, write_package
 from tests.export.foreign.imported import got, imported, refusal
 
-from dragoman_export.importers.argos import load_ctranslate2, unpack
+from dragoman_export.importers.ctranslate2 import load_ctranslate2, unpack
 from dragoman_export.importers.files import FormatError
+from dragoman_export.importers.reading import Reading
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def test_unpacked_it_is_read_as_well(package: Path, tmp_path: Path) -> None:
     Path(shutil.make_archive(str(tmp_path / "flat"), "zip", package)).rename(flat)
     assert load_ctranslate2(flat).target_language == "en"
     # Languages may be given otherwise.
-    subject = load_ctranslate2(package, target_language="en-GB")
+    subject = load_ctranslate2(package, Reading(target_language="en-GB"))
     assert (subject.source_language, subject.target_language) == ("de", "en-GB")
     assert "--target-language en-GB" in subject.training
 
@@ -101,9 +102,9 @@ def test_a_file_that_is_no_archive_is_refused_and_nothing_written(tmp_path: Path
 def test_a_package_has_its_tokenizer_and_is_not_larger_than_allowed(package: Path, tmp_path: Path) -> None:
     archive = pack(package, tmp_path / "large.argosmodel")
     with pytest.raises(FormatError, match="are allowed; allow more with --max-unpacked-size"):
-        load_ctranslate2(archive, max_bytes=2000)
+        load_ctranslate2(archive, Reading(max_unpacked_size=0))
     with pytest.raises(FormatError, match="is a package of Argos, which has its tokenizer; give none"):
-        load_ctranslate2(package, source_tokenizer=package / "sentencepiece.model")
+        load_ctranslate2(package, Reading(source_tokenizer=package / "sentencepiece.model"))
 
 
 def write_zip(path: Path, content: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:

@@ -12,16 +12,20 @@ from tests.export.ctranslate2_model import SOURCE, TARGET, WIDTH, Form, binary, 
 from tests.export.foreign.imported import refusal
 from tests.export.marian_checkpoint import train_spm
 
-from dragoman_export.importers.argos import load_ctranslate2
+from dragoman_export.importers.ctranslate2 import load_ctranslate2
 from dragoman_export.importers.ctranslate2_variables import read_binary
 from dragoman_export.importers.files import FormatError
+from dragoman_export.importers.reading import Reading
+from dragoman_export.model import Subject
 
 FLAG = np.array(1, np.int8)
 NORM = np.ones(WIDTH, np.float32)
 
 
-def load(folder: Path, **options: Any) -> Any:
-    return load_ctranslate2(folder, source_language="de", target_language="en", **options)
+def load(folder: Path, tokenizer: Path | None = None) -> Subject:
+    return load_ctranslate2(
+        folder, Reading(source_language="de", target_language="en", source_tokenizer=tokenizer)
+    )
 
 
 @pytest.fixture
@@ -215,10 +219,10 @@ def test_a_file_that_is_missing_or_of_another_kind_is_named(
 def test_a_tokenizer_of_another_vocabulary_is_refused(model: Path, tmp_path: Path) -> None:
     (tmp_path / "other.spm").write_bytes(train_spm(["старый человек видит собаку"], 30))
     with pytest.raises(FormatError, match="is the sentencepiece model of another vocabulary than"):
-        load(model, source_tokenizer=tmp_path / "other.spm")
+        load(model, tmp_path / "other.spm")
     (tmp_path / "other.spm").write_bytes(b"no model")
     with pytest.raises(FormatError, match=r"other\.spm"):
-        load(model, source_tokenizer=tmp_path / "other.spm")
+        load(model, tmp_path / "other.spm")
 
 
 def test_of_what_is_refused_nothing_is_written(model: Path, tmp_path: Path) -> None:

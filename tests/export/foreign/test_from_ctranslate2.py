@@ -14,8 +14,9 @@ from tests.export.ctranslate2_model import TARGET, Form, write_model
 from tests.export.foreign.imported import got, imported, log_probabilities, open_reference
 
 from dragoman_export.graphs.step_end import searchable_size
-from dragoman_export.importers.argos import load_ctranslate2
+from dragoman_export.importers.ctranslate2 import load_ctranslate2
 from dragoman_export.importers.files import FormatError
+from dragoman_export.importers.reading import Reading
 from dragoman_export.model import Subject
 from dragoman_export.parity.loss import score_alone
 from dragoman_export.parity.onnx_stepper import OnnxStepper
@@ -36,7 +37,7 @@ PAIRS = [([3, 5, 4, 7, 3], [4, 3, 9]), ([6], []), ([8, 3, 3, 8, 9, 5, 4, 10], [5
 
 
 def load(folder: Path) -> Subject:
-    return load_ctranslate2(folder, source_language="de", target_language="en")
+    return load_ctranslate2(folder, Reading(source_language="de", target_language="en"))
 
 
 def scale_of(subject: Subject) -> float:
@@ -215,7 +216,7 @@ def answers() -> dict[str, Any]:
 
 @pytest.fixture(scope="module", params=NAMES)
 def subject(request: pytest.FixtureRequest) -> Subject:
-    return load_ctranslate2(FOLDER / request.param, source_language="ar", target_language="en")
+    return load_ctranslate2(FOLDER / request.param, Reading(source_language="ar", target_language="en"))
 
 
 @pytest.fixture(scope="module")
@@ -280,7 +281,7 @@ def test_the_reference_spells_every_name_as_ctranslate2_does(
 def test_every_token_has_the_probability_that_ctranslate2_gives_it(
     answers: dict[str, Any], bundle: Bundle
 ) -> None:
-    subject = load_ctranslate2(FOLDER / NAMES[0], source_language="ar", target_language="en")
+    subject = load_ctranslate2(FOLDER / NAMES[0], Reading(source_language="ar", target_language="en"))
     source, target = subject.source_tokenizer, subject.target_tokenizer
     stepper = stepper_of(bundle)
     largest = 0.0
@@ -310,7 +311,7 @@ def test_every_hypothesis_has_the_score_that_ctranslate2_gives_it(
 def test_the_bundle_spells_every_name_as_ctranslate2_does(
     answers: dict[str, Any], bundle: Bundle, beam_size: int
 ) -> None:
-    subject = load_ctranslate2(FOLDER / NAMES[0], source_language="ar", target_language="en")
+    subject = load_ctranslate2(FOLDER / NAMES[0], Reading(source_language="ar", target_language="en"))
     expected = runs(answers, NAMES[0], beam_size)
     found = decode(subject, stepper_of(bundle), [run["source"] for run in expected], beam_size)
     for run, hypotheses in zip(expected, found, strict=True):

@@ -23,8 +23,9 @@ from tests.pieces import train_pieces
 from dragoman_export.assembly import make_graphs
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.importers.files import FormatError
-from dragoman_export.importers.marian import import_marian
+from dragoman_export.importers.marian import load_marian
 from dragoman_export.importers.marian_items import read_items
+from dragoman_export.importers.reading import Reading
 from dragoman_export.model import Subject
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_export.reference.imported import StoredWeight
@@ -46,7 +47,7 @@ trained = pytest.mark.skipif(not FOLDER.is_dir(), reason="the trained models are
 
 
 def load(path: Path) -> Subject:
-    return import_marian(path, source_language="de", target_language="en")
+    return load_marian(path, Reading(source_language="de", target_language="en"))
 
 
 def lines_of(name: str) -> list[str]:
@@ -303,8 +304,9 @@ def test_a_vocabulary_in_yaml_numbers_what_a_sentencepiece_model_cuts(tmp_path: 
     (tmp_path / "vocab.yml").write_text(yaml.safe_dump(numbers, allow_unicode=True), encoding="utf-8")
     with pytest.raises(FormatError, match="nothing tells what cuts text into them"):
         load(tmp_path)
-    given = import_marian(
-        tmp_path, source_language="de", target_language="en", source_tokenizer=FOLDER / "vocabulary.spm"
+    tokenizer = FOLDER / "vocabulary.spm"
+    given = load_marian(
+        tmp_path, Reading(source_language="de", target_language="en", source_tokenizer=tokenizer)
     )
     for name in ("source.spm", "target.spm"):
         (tmp_path / name).write_bytes((FOLDER / "vocabulary.spm").read_bytes())

@@ -16,6 +16,7 @@ from dragoman_export.get.cli import get
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.hf import load_checkpoint
 from dragoman_export.importers.hf_tokenizers import languages_of
+from dragoman_export.importers.reading import Reading
 from dragoman_server.engine import EngineLimits
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
@@ -157,13 +158,13 @@ def test_what_is_not_whole_is_refused(
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / file).write_text(json.dumps(json.loads((folder / file).read_text()) | change))
     with pytest.raises(FormatError, match=message):
-        load_checkpoint(str(folder))
+        load_checkpoint(folder)
 
 
 def test_options_for_one_pair_are_refused(checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"of many languages, .* leave --source-language de out"):
-        load_checkpoint(str(checkpoint), source_language="de")
+        load_checkpoint(checkpoint, Reading(source_language="de"))
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / "sentencepiece.bpe.model").unlink()
     with pytest.raises(FormatError, match=r"has no sentencepiece\.bpe\.model; copy it"):
-        load_checkpoint(str(folder))
+        load_checkpoint(folder)

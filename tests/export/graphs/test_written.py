@@ -15,8 +15,8 @@ from tests.export.toy_checkpoint import open_gate
 from dragoman_export.assembly import make_graphs
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.model import ImportedModel
-from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate
+from dragoman_export.parity.loss import ParityError
 from dragoman_export.parity.onnx_stepper import OnnxStepper, ShortlistStepper, open_session, run_session
 from dragoman_export.reference.imported import BIAS, AlignmentHead
 from dragoman_export.shortlist.graphs import make_shortlist_graphs
@@ -104,7 +104,7 @@ def test_attention_that_nobody_wants_is_not_computed_and_nothing_else_changes(
 def test_what_exports_models_from_elsewhere_loads_no_library_of_training() -> None:
     program = (
         "import sys, dragoman_export.assembly\n"
-        "import dragoman_export.importers.hf, dragoman_export.importers.argos\n"
+        "import dragoman_export.importers.hf, dragoman_export.importers.ctranslate2\n"
         "print(*{'torch', 'numba', 'llvmlite', 'transformers', 'onnxscript'} & sys.modules.keys())"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -12,8 +12,8 @@ from tests.export.toy_checkpoint import change_weight, make_graphs, make_members
 
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
-from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate
+from dragoman_export.parity.loss import ParityError
 from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper
 from dragoman_export.parity.torch_reference import TorchReference
 from dragoman_training.checkpoint import Checkpoint, as_one

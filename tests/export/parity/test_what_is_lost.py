@@ -14,8 +14,7 @@ import torch
 from tests.export.mutations import BOS, EOS, MUTATIONS, PAD, VOCABULARY, make_deep, mutated
 from tests.export.toy_checkpoint import random_sources
 
-from dragoman_export.parity.bounds import ParityError, check_loss
-from dragoman_export.parity.loss import Loss, OwnWords
+from dragoman_export.parity.loss import Loss, OwnWords, ParityError, check_loss
 from dragoman_export.parity.sentences import TEXT_LENGTHS, TEXT_STEPS
 from dragoman_export.parity.torch_reference import TorchReference, rounded_to_int8
 from dragoman_training.models import Seq2Seq, Transformer

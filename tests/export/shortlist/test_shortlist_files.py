@@ -12,8 +12,9 @@ from tests.export.ctranslate2_model import Form, write_model
 from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_marian
 
 from dragoman_export.get.cli import get
-from dragoman_export.importers.argos import load_ctranslate2
+from dragoman_export.importers.ctranslate2 import load_ctranslate2
 from dragoman_export.importers.hf import load_checkpoint
+from dragoman_export.importers.reading import Reading
 from dragoman_export.model import Subject
 from dragoman_export.options import ShortlistOptions
 from dragoman_export.shortlist.builder import learn_shortlist
@@ -38,7 +39,7 @@ def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
     """Of letters: a to j become k to r."""
     folder = tmp_path_factory.mktemp("letters")
     write_model(folder, Form())
-    return load_ctranslate2(folder, source_language="de", target_language="en")
+    return load_ctranslate2(folder, Reading(source_language="de", target_language="en"))
 
 
 @pytest.fixture
@@ -136,7 +137,7 @@ def test_a_lexicon_of_half_another_vocabulary_is_refused(read: Callable[..., Sho
 def test_the_same_vocabulary_offers_a_piece_for_itself(tmp_path: Path) -> None:
     # As names and numbers are copied.
     write_marian(tmp_path / "m")
-    subject = load_checkpoint(str(tmp_path / "m"))
+    subject = load_checkpoint(tmp_path / "m")
     assert subject.source_tokenizer is not subject.target_tokenizer
     pieces = [subject.target_tokenizer.piece(id_) for id_ in (5, 6, 7)]
     (tmp_path / "vmap").write_text(f"{pieces[0]}\t{pieces[1]}\n")

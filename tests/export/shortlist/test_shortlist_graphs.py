@@ -9,8 +9,8 @@ from tests.export.toy_checkpoint import change_weight, open_stepper, random_sour
 
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
-from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate
+from dragoman_export.parity.loss import ParityError
 from dragoman_export.parity.onnx_stepper import ShortlistStepper
 from dragoman_export.shortlist.graphs import ShortlistGraphs, make_shortlist_graphs
 from dragoman_training.checkpoint import Checkpoint
