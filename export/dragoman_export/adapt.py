@@ -200,7 +200,6 @@ def _write_run(
 
 
 def _bleu(checkpoint: Path, corpus: "Corpus") -> float:
-    """sacreBLEU of a checkpoint's translations, with the beam of its recipe."""
     from sacrebleu.metrics.bleu import BLEU
 
     from dragoman_training.decoding.system import open_checkpoint_system

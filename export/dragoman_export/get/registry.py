@@ -7,7 +7,7 @@ word: it is checked here before anything is made of it.
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
@@ -175,8 +175,8 @@ class _FirefoxSet(NamedTuple):
 def _firefox(address: Address, read: Read, source: str, target: str) -> Iterator[Offer]:
     """Mozilla's records for Firefox: one for each file, with the pair, a version and an attachment."""
     sets: dict[_FirefoxSet, dict[str, RemoteFile]] = defaultdict(dict)
-    for entry in _entries(_json(address.index, read), "data", address.index):
-        record = _firefox_file(entry, address) if isinstance(entry, dict) else None
+    for entry in _entries(address.index, "data", read):
+        record = _firefox_file(entry, address)
         if record and source in ("", record[0].source) and target in ("", record[0].target):
             model, kind, file = record
             sets[model][kind] = file
@@ -229,8 +229,8 @@ def _firefox_file(entry: Mapping[str, Any], address: Address) -> tuple[_FirefoxS
 
 def _argos(address: Address, read: Read, source: str, target: str) -> Iterator[Offer]:
     """Argos Translate's index: a list of packages, with links to each."""
-    for entry in _entries(_json(address.index, read), "", address.index):
-        if not isinstance(entry, dict) or _text(entry.get("type")) not in ("", "translate"):
+    for entry in _entries(address.index, "", read):
+        if _text(entry.get("type")) not in ("", "translate"):
             continue
         pair = _text(entry.get("from_code")), _text(entry.get("to_code"))
         version = _text(entry.get("package_version"))
@@ -339,19 +339,16 @@ def _naming(address: Address, name: str = "") -> Iterator[None]:
         raise RegistryError(f"{address.index} can't be asked: {message}") from error
 
 
-def _json(url: str, read: Read) -> Any:
-    content = read(url)
+def _entries(url: str, key: str, read: Read) -> list[dict[str, Any]]:
+    raw = read(url)
     try:
-        return json.loads(content)
+        content = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise RegistryError(f"{url} is no index of models: it is not JSON ({error})") from error
-
-
-def _entries(content: Any, key: str, url: str) -> Iterable[Any]:
     entries = content.get(key) if key and isinstance(content, dict) else content
     if not isinstance(entries, list):
         raise RegistryError(f"{url} is no index of models: it has no list of them")
-    return entries
+    return [entry for entry in entries if isinstance(entry, dict)]
 
 
 def _text(value: object) -> str:

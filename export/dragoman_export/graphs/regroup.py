@@ -29,7 +29,6 @@ _INDICES: dict[str, tuple[ir.DataType, list[str | int]]] = {
 
 
 def write_regroup_graph(contract: TensorContract, precision: str, folder: Path) -> None:
-    """Writes the precision's graph beside its others."""
     ir.save(make_regroup_graph(contract, precision), folder / f"{REGROUP_GRAPH}.onnx")
 
 

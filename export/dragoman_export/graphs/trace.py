@@ -17,11 +17,10 @@ import onnx_ir as ir
 import torch
 from numpy.typing import NDArray
 from onnx_ir.passes.common import ClearMetadataAndDocStringPass, RemoveUnusedNodesPass
-from onnx_ir.tape import Tape
 from onnxscript.optimizer import fold_constants
 from torch import Tensor, nn
 
-from dragoman_export.graphs.builder import GROWTH, OPSET, Graphs, stored_array
+from dragoman_export.graphs.builder import GROWTH, OPSET, Graphs, stored_array, transposed_first
 from dragoman_export.graphs.encoder_and_step import DecoderStepGraph, EncoderGraph, export_ready
 from dragoman_export.graphs.rewrites import look_up_token_products, store_by_rows
 from dragoman_training.models import Seq2Seq
@@ -131,7 +130,6 @@ def _export(
 
 
 def _example(value: ir.Value, sizes: dict[str, int]) -> Tensor:
-    """A tensor of the value's type and, with the given sizes, of its shape."""
     assert value.dtype is not None
     shape = [size if isinstance(size, int) else sizes[size] for size in _sizes(value)]
     return torch.from_numpy(np.zeros(shape, value.dtype.numpy()))
@@ -174,9 +172,7 @@ def share_transposed(graph: ir.Graph) -> None:
     for tied in matrices:
         for original in matrices[: matrices.index(tied)]:
             if _is_transposed(arrays[tied], arrays[original]):
-                tape = Tape()
-                derived = tape.op("Transpose", [original], {"perm": [1, 0]})
-                graph.insert_before(graph[0], tape.nodes)
+                derived = transposed_first(graph, original)
                 derived.name = f"{original.name}.transposed"
                 tied.replace_all_uses_with(derived)
                 del graph.initializers[str(tied.name)]

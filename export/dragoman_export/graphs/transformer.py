@@ -26,24 +26,16 @@ from dragoman_export.graphs.attention import (
 )
 from dragoman_export.graphs.builder import GraphBuilder, Graphs, Shape, Size
 from dragoman_export.graphs.step_end import StepInputs, end_step, with_reach
-from dragoman_export.reference.imported import (
-    POSITIONS,
-    SOURCE,
-    TARGET,
-    TARGET_POSITIONS,
-    Activation,
-    Imported,
-    TransformerArchitecture,
-)
+from dragoman_export.reference.imported import Activation, Imported, Name, TransformerArchitecture
 
 BOOL, FLOAT, INT32, INT64 = ir.DataType.BOOL, ir.DataType.FLOAT, ir.DataType.INT32, ir.DataType.INT64
 ROWS = "K*S"
 Values = dict[str, ir.Value]
 
 
-def takes_kernels(imported: Imported) -> bool:
+def takes_kernels(imported: Imported | None) -> bool:
     """Whether it is a Transformer with heads of a width that onnxruntime's kernels for CPUs take."""
-    architecture = imported.architecture
+    architecture = None if imported is None else imported.architecture
     if not isinstance(architecture, TransformerArchitecture):
         return False
     return architecture.past == "ssru" or (architecture.width // architecture.heads) % HEAD_WIDTH == 0
@@ -65,8 +57,6 @@ def write_transformer(imported: Imported, *, dtype: ir.DataType = FLOAT, for_cpu
 
 
 class _Side:
-    """What both graphs have in common."""
-
     def __init__(self, build: GraphBuilder, architecture: TransformerArchitecture, *, for_cpu: bool) -> None:
         self._build, self._a, self._for_cpu = build, architecture, for_cpu
         self._head_width = architecture.width // architecture.heads
@@ -104,7 +94,6 @@ class _Side:
         return self._build.norm(x, name, self._a.norm_epsilon)
 
     def _last_norm(self, x: ir.Value, name: str) -> ir.Value:
-        """The norm at the end of a stack, where there is one."""
         return self._norm(x, name) if self._build.has(f"{name}.weight") else x
 
     def _split(self, projected_XND: ir.Value, parts: int) -> list[ir.Value]:
@@ -153,7 +142,7 @@ class _Encoder(_Side):
         length_S1 = build.op("Unsqueeze", [length_S, build.constant([1])], ["S", 1])
         mask_ST = build.cast(build.op("Less", [position_T, length_S1], ["S", "T"], BOOL), FLOAT)
         attention = self._attention(mask_ST)
-        x = self._embed(SOURCE, source, POSITIONS, position_T, ["S", "T", a.width])
+        x = self._embed(Name.SOURCE, source, Name.POSITIONS, position_T, ["S", "T", a.width])
         for number in range(a.encoder_layers):
             x = self._layer(x, f"encoder_layers.{number}", attention)
         x = self._last_norm(x, "encoder_norm")
@@ -223,9 +212,9 @@ class _Step(_Side):
         if a.past == "self-attention":
             self._past = (PackedPast if self._for_cpu else Past)(build, age_R, state["keys0"], a.heads)
         x = self._embed(
-            TARGET,
+            Name.TARGET,
             inputs.token,
-            TARGET_POSITIONS,
+            Name.TARGET_POSITIONS,
             build.reshape(age_R, sizes, ["S", "K"]),
             ["S", "K", a.width],
         )

@@ -40,7 +40,7 @@ from dragoman_export.importers.subjects import (
     starting_with,
 )
 from dragoman_export.model import Subject
-from dragoman_export.reference.imported import POSITIONS, SOURCE, TARGET
+from dragoman_export.reference.imported import Name
 
 MAX_RATIO = 100
 """Most bytes that one compressed byte may stand for; weights hardly shrink, and text by ten at most."""
@@ -178,7 +178,7 @@ def _read_model(
     # Hugging Face's hub leaves that to the callers' tokenizer, and does not say it; so of many languages.
     source_end = settings.source_end or starts_from_zero or bool(many)
     imported = read_transformer(binary, norm_epsilon=settings.norm_epsilon)
-    for side, vocabulary, name in (("source", source, SOURCE), ("target", target, TARGET)):
+    for side, vocabulary, name in (("source", source, Name.SOURCE), ("target", target, Name.TARGET)):
         if len(vocabulary.tokens) != len(imported.weights[name]):
             raise FormatError(
                 f"{vocabulary.path} is not of this model: it has {len(vocabulary.tokens)} tokens, and "
@@ -192,15 +192,15 @@ def _read_model(
     if not is_unk_produced:
         never.append(target.id_of(settings.unk))
     imported = starting_with(imported, bos, never_produced=never)
-    sizes = [len(imported.weights[name]) for name in (SOURCE, TARGET)]
-    is_one = source is target and imported.weights[SOURCE] is imported.weights[TARGET]
+    sizes = [len(imported.weights[name]) for name in (Name.SOURCE, Name.TARGET)]
+    is_one = source is target and imported.weights[Name.SOURCE] is imported.weights[Name.TARGET]
     target_tokens = make_tokenizer(target, cutters[1], "target", sizes[1], bos, settings)
     source_tokens = target_tokens
     if not (is_one and cutters[0] == cutters[1]):
         # A source has no beginning: any of its tokens does.
         source_bos = bos if bos < sizes[0] else 0
         source_tokens = make_tokenizer(source, cutters[0], "source", sizes[0], source_bos, settings)
-    max_tokens = len(imported.weights[POSITIONS])
+    max_tokens = len(imported.weights[Name.POSITIONS])
     return foreign_subject(
         imported,
         origin,

@@ -13,15 +13,10 @@ from dragoman_export.importers.ctranslate2_variables import BinaryModel, Floats
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.subjects import MAX_TOKENS, even_sinusoids, share_equal
 from dragoman_export.reference.imported import (
-    BIAS,
-    OUTPUT,
-    POSITIONS,
-    SOURCE,
-    TARGET,
-    TARGET_POSITIONS,
     Activation,
     AlignmentHead,
     Imported,
+    Name,
     Norm,
     TransformerArchitecture,
     layer_parts,
@@ -48,8 +43,6 @@ PARTS = {
 
 
 class _Side(NamedTuple):
-    """What is told of one stack of layers."""
-
     layers: int
     heads: int
     norm: Norm
@@ -97,8 +90,8 @@ def read_transformer(model: BinaryModel, *, norm_epsilon: float) -> Imported:
         alignment_head=_alignment_head(model, decoder),
     )
     output = model.floats("decoder/projection/weight", len(target), width)
-    weights = {SOURCE: source, TARGET: target, OUTPUT: output}
-    weights[BIAS] = _bias(model, "decoder/projection", len(target))
+    weights = {Name.SOURCE: source, Name.TARGET: target, Name.OUTPUT: output}
+    weights[Name.BIAS] = _bias(model, "decoder/projection", len(target))
     if target.shape[1] != width:
         raise FormatError(
             f"{model.path}: source embeddings are {width} wide and target embeddings {target.shape[1]}"
@@ -122,7 +115,7 @@ def read_transformer(model: BinaryModel, *, norm_epsilon: float) -> Imported:
             f"{model.path} has {unread[0]}, which is none of a Transformer's variables that are known; such "
             "models can't be exported"
         )
-    weights[POSITIONS], weights[TARGET_POSITIONS] = (table[:shortest] for table in positions)
+    weights[Name.POSITIONS], weights[Name.TARGET_POSITIONS] = (table[:shortest] for table in positions)
     return Imported(architecture=architecture, weights=share_equal(weights))
 
 

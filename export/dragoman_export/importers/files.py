@@ -157,8 +157,6 @@ def _read_safetensors(mapped: mmap.mmap) -> dict[str, NDArray[Any]]:
 
 @dataclass(frozen=True)
 class _Storage:
-    """Numbers in a row, somewhere in the file."""
-
     key: str
     dtype: DTypeLike
 

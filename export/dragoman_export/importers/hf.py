@@ -27,7 +27,7 @@ from dragoman_export.importers.hf_tokenizers import (
 from dragoman_export.importers.reading import Reading
 from dragoman_export.importers.subjects import BEAM_SIZE, Origin, foreign_subject, searchable
 from dragoman_export.model import Subject
-from dragoman_export.reference.imported import SOURCE, TARGET
+from dragoman_export.reference.imported import Name
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _KINDS = {"marian": "A MarianMT", "m2m_100": "A multilingual"}
@@ -96,8 +96,8 @@ def load_checkpoint(path: Path, given: Reading = Reading()) -> Subject:
         raise FormatError(f"{folder} has neither {' nor '.join(WEIGHTS)}, of which a checkpoint has one")
     imported = searchable(read_transformer(name, config, read_tensors(paths[0]), never_produced))
     is_one = source is target
-    source = source.lengthened(len(imported.weights[SOURCE]))
-    target = source if is_one else target.lengthened(len(imported.weights[TARGET]))
+    source = source.lengthened(len(imported.weights[Name.SOURCE]))
+    target = source if is_one else target.lengthened(len(imported.weights[Name.TARGET]))
     card = _read(folder, "README.md", default=b"").decode(errors="replace")
     licence = re.search(r"^license:\s*(\S.*)$", card, re.MULTILINE)
     origin = Origin(

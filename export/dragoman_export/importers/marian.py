@@ -30,7 +30,7 @@ from dragoman_export.importers.subjects import (
     starting_with,
 )
 from dragoman_export.model import Subject
-from dragoman_export.reference.imported import SOURCE, TARGET
+from dragoman_export.reference.imported import Name
 
 DECODER = "decoder.yml"
 _MODELS = ("*.npz", "*.bin")
@@ -123,18 +123,20 @@ def load_marian(path: Path, given: Reading = Reading()) -> Subject:
     read = read_model(items, read_settings(model, items.configuration))
     source = read_vocabulary(files[0], given.source_tokenizer or found[0])
     target = read_vocabulary(files[1], given.target_tokenizer or given.source_tokenizer or found[1])
-    pieces = {name: len(read.weights[name]) for name in (SOURCE, TARGET)}
-    is_shared = read.weights[SOURCE] is read.weights[TARGET]
+    pieces = {name: len(read.weights[name]) for name in (Name.SOURCE, Name.TARGET)}
+    is_shared = read.weights[Name.SOURCE] is read.weights[Name.TARGET]
     # Marian begins translations with zeros: what has these as its embedding is one token more.
-    bos = pieces[TARGET]
+    bos = pieces[Name.TARGET]
     imported = starting_with(read, bos, never_produced=(bos,), barred=target.barred)
-    source_size, target_size = (len(imported.weights[name]) for name in (SOURCE, TARGET))
+    source_size, target_size = (len(imported.weights[name]) for name in (Name.SOURCE, Name.TARGET))
     target_tokens = target.tokenizer(pieces=bos, size=target_size, bos=bos)
     is_one = is_shared and files[0] == files[1] and source.model == target.model
     # A source has no beginning: any of its tokens does.
     source_bos = bos if is_shared else source.end
     source_tokens = (
-        target_tokens if is_one else source.tokenizer(pieces=pieces[SOURCE], size=source_size, bos=source_bos)
+        target_tokens
+        if is_one
+        else source.tokenizer(pieces=pieces[Name.SOURCE], size=source_size, bos=source_bos)
     )
     origin = Origin(
         name=model.name,

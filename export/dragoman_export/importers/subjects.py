@@ -3,6 +3,7 @@
 Must not know how its files are read. Shapes: V vocabulary, L positions, D width.
 """
 
+import dataclasses
 import math
 import shlex
 from collections.abc import Mapping, Sequence
@@ -16,21 +17,14 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_export.graphs.step_end import searchable_size
 from dragoman_export.importers.files import FormatError
 from dragoman_export.model import Card, ImportedModel, Subject
-from dragoman_export.reference.imported import (
-    BIAS,
-    OUTPUT,
-    POSITIONS,
-    SOURCE,
-    TARGET,
-    TARGET_POSITIONS,
-    Floats,
-    Imported,
-)
+from dragoman_export.reference.imported import Floats, Imported, Name
 
 MAX_TOKENS = 512
 """Most tokens of a sentence, where the model has positions for more: none are trained on longer ones."""
 BEAM_SIZE = 4
 """Where the files do not say."""
+_NO_SIZES = {"alignment_head", "barred", "bos", "embedding_scale", "never_produced", "norm_epsilon"}
+"""Settings of an architecture that a card does not tell."""
 MAX_OUTPUT_RATIO, MAX_OUTPUT_MARGIN = 3.0, 30
 """No model from elsewhere has such a limit of its own; this one only ends what has gone astray."""
 
@@ -82,12 +76,18 @@ def foreign_subject(
     max_output_tokens: int = MAX_TOKENS,
 ) -> Subject:
     """The model with the tokenizers and languages of source and target, and how it is decoded by default."""
-    model = ImportedModel(imported)
+    architecture = dataclasses.asdict(imported.architecture)
+    # Sines and cosines of positions are no parameters; what has several names is counted once.
+    arrays = {
+        id(array): array.size
+        for name, array in imported.weights.items()
+        if not (name in (Name.POSITIONS, Name.TARGET_POSITIONS) and _are_sinusoids(array))
+    }
     version = f", version {origin.version}" if origin.version else ""
     return Subject(
-        model=model,
-        sizes=(model.sizes,),
-        parameters=model.num_parameters,
+        model=ImportedModel(imported),
+        sizes=({name: value for name, value in architecture.items() if name not in _NO_SIZES},),
+        parameters=sum(arrays.values()),
         source_tokenizer=tokenizers[0],
         target_tokenizer=tokenizers[1],
         source_language=pair[0],
@@ -112,6 +112,11 @@ def foreign_subject(
     )
 
 
+def _are_sinusoids(table_LD: Floats) -> bool:
+    """Whether its columns are pairs of a sine and a cosine, in whichever order."""
+    return np.allclose(np.square(table_LD).sum(axis=1), table_LD.shape[1] / 2, rtol=1e-3)
+
+
 def languages_of_pair(where: Path, source: str | None, target: str | None) -> tuple[str, str]:
     """The languages of both sides. Raises FormatError where nobody says one."""
     for side, language in (("source", source), ("target", target)):
@@ -130,7 +135,11 @@ def spelled(pattern: str) -> list[str]:
 def share_equal(weights: Mapping[str, Floats]) -> dict[str, Floats]:
     """The weights of a Transformer, of which embeddings and positions that are equal are one array."""
     shared = dict(weights)
-    for name, others in ((TARGET, [SOURCE]), (OUTPUT, [SOURCE, TARGET]), (TARGET_POSITIONS, [POSITIONS])):
+    for name, others in (
+        (Name.TARGET, [Name.SOURCE]),
+        (Name.OUTPUT, [Name.SOURCE, Name.TARGET]),
+        (Name.TARGET_POSITIONS, [Name.POSITIONS]),
+    ):
         equal = (weights[other] for other in others if np.array_equal(weights[other], weights[name]))
         shared[name] = next(equal, weights[name])
     return shared
@@ -156,13 +165,13 @@ def searchable(imported: Imported, *, at_least: int = 0) -> Imported:
     one embedding.
     """
     weights, stored = dict(imported.weights), dict(imported.stored)
-    vocabulary = len(weights[TARGET])
+    vocabulary = len(weights[Name.TARGET])
     size = searchable_size(max(vocabulary, at_least))
     if size == vocabulary:
         return imported
-    is_shared = weights[SOURCE] is weights[TARGET]
+    is_shared = weights[Name.SOURCE] is weights[Name.TARGET]
     longer: dict[int, Floats] = {}
-    for name in (TARGET, OUTPUT, BIAS, *([SOURCE] if is_shared else [])):
+    for name in (Name.TARGET, Name.OUTPUT, Name.BIAS, *([Name.SOURCE] if is_shared else [])):
         array = weights[name]
         if id(array) not in longer:
             longer[id(array)] = np.pad(array, ((0, size - vocabulary), *[(0, 0)] * (array.ndim - 1)))

@@ -15,15 +15,15 @@ Past = Literal["self-attention", "ssru"]
 Norm = Literal["pre", "post"]
 Activation = Literal["relu", "gelu", "gelu-tanh", "gelu-sigmoid", "swish"]
 
-SOURCE, TARGET, OUTPUT, BIAS = (
-    "source_embedding.weight",
-    "target_embedding.weight",
-    "output.embedding.weight",
-    "output.bias",
-)
-"""The embeddings of both sides and the output layer's matrix; what is tied is the same array."""
-POSITIONS, TARGET_POSITIONS = "positions.table_LD", "target_positions.table_LD"
-"""A Transformer's vectors of positions, which are the same array where both sides have the same."""
+
+class Name:
+    """Names of the weights that are no layer's own; what is tied is the same array."""
+
+    SOURCE, TARGET = "source_embedding.weight", "target_embedding.weight"
+    OUTPUT, BIAS = "output.embedding.weight", "output.bias"
+    """The output layer's."""
+    POSITIONS, TARGET_POSITIONS = "positions.table_LD", "target_positions.table_LD"
+    """A Transformer's vectors of positions."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,14 +9,14 @@ C = 2K candidates.
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol, Self
 
 import numpy as np
 from dragoman_bundle.search import Candidates, Scores, Sentences, pad_rows
 from numpy.typing import NDArray
 
-from dragoman_export.reference.imported import BIAS, OUTPUT, Architecture, Imported
+from dragoman_export.reference.imported import Architecture, Imported, Name
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -61,24 +61,25 @@ class Reference(ReferenceModel):
     """A model from elsewhere, of either architecture."""
 
     architecture: Architecture
+    weights: Mapping[str, NDArray[Any]]
 
-    def __init__(self, imported: Imported, *, products: type[np.floating[Any]] = np.float64) -> None:
-        """Multiplies by matrices in `products`; with float32 there is no copy of the weights."""
-        self.imported, self.architecture = imported, imported.architecture
-        self.weights = _each_once(imported.weights, lambda name, value: value.astype(products, copy=False))
+    def __init__(self, imported: Imported) -> None:
+        """Multiplies by matrices in float32, as the weights are: they are not copied."""
+        self.imported, self.architecture, self.weights = imported, imported.architecture, imported.weights
         self.bos = imported.architecture.bos
-        self.vocabulary_size = len(imported.weights[OUTPUT])
-        self._products = products
+        self.vocabulary_size = len(imported.weights[Name.OUTPUT])
         self._rounds = False
 
     def rounded(self) -> Self:
-        def change(name: str, value: NDArray[Any]) -> NDArray[Any]:
-            stays = value.ndim != 2 or name.endswith("table_LD") or name in self.imported.stored
-            return value if stays else _rounded(value, WEIGHT_CODES)
-
         rounded = copy.copy(self)
         rounded._rounds = True
-        rounded.weights = _each_once(self.weights, change)
+        # What has several names is rounded once.
+        changed: dict[int, NDArray[Any]] = {}
+        for name, value in self.weights.items():
+            if id(value) not in changed:
+                stays = value.ndim != 2 or name.endswith("table_LD") or name in self.imported.stored
+                changed[id(value)] = value if stays else _rounded(value, WEIGHT_CODES)
+        rounded.weights = {name: changed[id(value)] for name, value in self.weights.items()}
         return rounded
 
     def product(self, rows: Array, name: str) -> Array:
@@ -93,7 +94,7 @@ class Reference(ReferenceModel):
                 rows = _rounded(rows, ROW_CODES)
             else:
                 rows = np.clip(np.rint(rows / step), -ROW_CODES, ROW_CODES) * step
-        product: NDArray[Any] = rows.astype(self._products, copy=False) @ self.weights[name].T
+        product: NDArray[Any] = rows.astype(np.float32, copy=False) @ self.weights[name].T
         return product
 
     def linear(self, rows: Array, name: str) -> Array:
@@ -102,8 +103,8 @@ class Reference(ReferenceModel):
 
     def logits(self, features: Array) -> Array:
         """What the output layer makes of features."""
-        logits = self._multiply(features, OUTPUT)
-        logits += self.weights[BIAS]
+        logits = self._multiply(features, Name.OUTPUT)
+        logits += self.weights[Name.BIAS]
         logits[..., list(self.architecture.never_produced)] += OUT_OF_REACH
         return logits
 
@@ -119,17 +120,6 @@ class Reference(ReferenceModel):
         variance = np.square(centred).mean(axis=-1, keepdims=True)
         scaled = centred / np.sqrt(variance + self.architecture.norm_epsilon)
         return scaled * self.weights[f"{name}.weight"] + self.weights.get(f"{name}.bias", 0.0)
-
-
-def _each_once(
-    weights: Mapping[str, NDArray[Any]], change: Callable[[str, NDArray[Any]], NDArray[Any]]
-) -> dict[str, NDArray[Any]]:
-    """The weights with a change of each, made once for what has several names."""
-    changed: dict[int, NDArray[Any]] = {}
-    for name, value in weights.items():
-        if id(value) not in changed:
-            changed[id(value)] = change(name, value)
-    return {name: changed[id(value)] for name, value in weights.items()}
 
 
 def _rounded(rows: NDArray[Any], largest_code: int) -> NDArray[Any]:

@@ -9,7 +9,7 @@ Shapes: S sentences, K beam, R = S·K rows, T source positions, E embedding widt
 
 import numpy as np
 
-from dragoman_export.reference.imported import SOURCE, TARGET, S2SArchitecture
+from dragoman_export.reference.imported import Name, S2SArchitecture
 from dragoman_export.reference.model import (
     Array,
     Arrays,
@@ -28,7 +28,7 @@ class S2SReference(Reference):
 
     def encode(self, source_ST: Ids, source_length_S: Ids) -> tuple[Arrays, Arrays]:
         a, mask_ST = self.architecture, source_mask(source_ST, source_length_S)
-        embedded_STE = self.weights[SOURCE][source_ST].astype(np.float64)
+        embedded_STE = self.weights[Name.SOURCE][source_ST].astype(np.float64)
         stacks = []
         for way in ("forward", "backward"):
             x_STD = embedded_STE
@@ -47,7 +47,7 @@ class S2SReference(Reference):
 
     def step(self, token_SK: Ids, memory: Arrays, state: Arrays) -> tuple[Array, Array, Arrays]:
         a, shape = self.architecture, token_SK.shape
-        embedded_RE = self.weights[TARGET][token_SK.reshape(-1)].astype(np.float64)
+        embedded_RE = self.weights[Name.TARGET][token_SK.reshape(-1)].astype(np.float64)
         hidden_RH = self._cell(embedded_RE, state["hidden0"], "decoder.0.0")
         context_RM, attention_SKT = self._attend(hidden_RH, memory, shape)
         for cell in range(1, a.base_cells):

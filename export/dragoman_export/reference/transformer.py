@@ -9,14 +9,7 @@ from math import erf
 
 import numpy as np
 
-from dragoman_export.reference.imported import (
-    POSITIONS,
-    SOURCE,
-    TARGET,
-    TARGET_POSITIONS,
-    Activation,
-    TransformerArchitecture,
-)
+from dragoman_export.reference.imported import Activation, Name, TransformerArchitecture
 from dragoman_export.reference.model import (
     Array,
     Arrays,
@@ -45,7 +38,7 @@ class TransformerReference(Reference):
     def encode(self, source_ST: Ids, source_length_S: Ids) -> tuple[Arrays, Arrays]:
         a, sentences = self.architecture, len(source_ST)
         mask_ST = source_mask(source_ST, source_length_S)
-        x_STD = self._embed(SOURCE, source_ST, POSITIONS, np.arange(source_ST.shape[1]))
+        x_STD = self._embed(Name.SOURCE, source_ST, Name.POSITIONS, np.arange(source_ST.shape[1]))
         for number in range(a.encoder_layers):
             layer = f"encoder_layers.{number}"
 
@@ -72,7 +65,7 @@ class TransformerReference(Reference):
     def step(self, token_SK: Ids, memory: Arrays, state: Arrays) -> tuple[Array, Array, Arrays]:
         a, shape, age_R = self.architecture, token_SK.shape, state["age"]
         new: Arrays = {"age": age_R + 1}
-        x_SKD = self._embed(TARGET, token_SK, TARGET_POSITIONS, age_R.reshape(shape))
+        x_SKD = self._embed(Name.TARGET, token_SK, Name.TARGET_POSITIONS, age_R.reshape(shape))
         attentions: list[Array] = []
         for number in range(a.decoder_layers):
             layer = f"decoder_layers.{number}"

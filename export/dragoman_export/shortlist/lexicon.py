@@ -116,14 +116,12 @@ class _Known:
         self._found = self._all = 0
 
     def id_of(self, tokenizer: Tokenizer, piece: str) -> int | None:
-        """The token of a piece, or None."""
         id_ = tokenizer.id_of(piece)
         self._all += 1
         self._found += id_ is not None
         return id_
 
     def check(self) -> None:
-        """Raises LexiconError where they are too few."""
         if self._found < MIN_KNOWN * self._all or not self._found:
             raise LexiconError(
                 f"{self._path} is of another vocabulary than the model, which has {self._found:,} of its "
@@ -198,7 +196,6 @@ def _read_map(
 
 
 def _lines(path: Path) -> Lines:
-    """Lines that are not blank."""
     try:
         with path.open("rb") as file:
             is_gzipped = file.read(2) == b"\x1f\x8b"

@@ -10,18 +10,7 @@ from dragoman_bundle import Bundle, open_bundle
 from dragoman_export.get.cli import get
 from dragoman_export.importers.subjects import sinusoids
 from dragoman_export.model import ImportedModel, Subject
-from dragoman_export.reference.imported import (
-    BIAS,
-    OUTPUT,
-    POSITIONS,
-    SOURCE,
-    TARGET,
-    TARGET_POSITIONS,
-    Floats,
-    Imported,
-    TransformerArchitecture,
-    layer_parts,
-)
+from dragoman_export.reference.imported import Floats, Imported, Name, TransformerArchitecture, layer_parts
 from dragoman_export.reference.model import ReferenceStepper, ReferenceSteps
 
 WIDTH, UNITS, VOCABULARY = 32, 48, 60
@@ -52,9 +41,9 @@ def make_arrays(**changes: Any) -> Imported:
     def norm(name: str) -> None:
         weights[f"{name}.weight"], weights[f"{name}.bias"] = 1 + draw(WIDTH, size=0.1), draw(WIDTH, size=0.1)
 
-    weights[SOURCE] = weights[TARGET] = weights[OUTPUT] = draw(VOCABULARY, WIDTH, size=0.5)
-    weights[POSITIONS] = weights[TARGET_POSITIONS] = sinusoids(110, WIDTH)
-    weights[BIAS] = draw(VOCABULARY, size=0.3)
+    weights[Name.SOURCE] = weights[Name.TARGET] = weights[Name.OUTPUT] = draw(VOCABULARY, WIDTH, size=0.5)
+    weights[Name.POSITIONS] = weights[Name.TARGET_POSITIONS] = sinusoids(110, WIDTH)
+    weights[Name.BIAS] = draw(VOCABULARY, size=0.3)
     for side in ("encoder", "decoder"):
         for part in layer_parts(architecture):
             if part.side == side and part.inputs:

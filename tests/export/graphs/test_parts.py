@@ -13,7 +13,7 @@ from dragoman_export.graphs.encoder_and_step import best_continuations
 from dragoman_export.graphs.step_end import StepInputs, block_size, end_step, searchable_size, with_reach
 from dragoman_export.graphs.traced_attention import exponentials
 from dragoman_export.parity.onnx_stepper import open_session, run_session
-from dragoman_export.reference.imported import BIAS, OUTPUT
+from dragoman_export.reference.imported import Name
 from dragoman_server.engine.decoder import padded_positions
 
 HEADS, HEAD_WIDTH = 16, 64
@@ -72,11 +72,11 @@ def test_the_best_are_those_of_all_scores(
 ) -> None:
     random = np.random.default_rng(beam)
     weights = {
-        OUTPUT: random.normal(size=(vocabulary, WIDTH)).astype(np.float32),
-        BIAS: random.normal(size=vocabulary).astype(np.float32),
+        Name.OUTPUT: random.normal(size=(vocabulary, WIDTH)).astype(np.float32),
+        Name.BIAS: random.normal(size=vocabulary).astype(np.float32),
     }
     # What is barred would be the best of all.
-    weights[BIAS][list(barred)] += 50
+    weights[Name.BIAS][list(barred)] += 50
     build = GraphBuilder("end", with_reach(weights, (3,), barred), ir.DataType.FLOAT)
     features_RD = build.input("features", ["K*S", WIDTH], ir.DataType.FLOAT)
     end_step(build, features_RD, StepInputs.of(build))
@@ -91,7 +91,7 @@ def test_the_best_are_those_of_all_scores(
     names = {value.name for value in session.get_inputs()}
     found = run_session(session, {name: array for name, array in given.items() if name in names})
 
-    logits = features @ weights[OUTPUT].T + weights[BIAS]
+    logits = features @ weights[Name.OUTPUT].T + weights[Name.BIAS]
     logits[:, 3] = -np.inf
     scores = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     scores[:, list(barred)] = -np.inf

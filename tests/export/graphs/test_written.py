@@ -18,7 +18,7 @@ from dragoman_export.model import ImportedModel
 from dragoman_export.parity.gate import ParityGate
 from dragoman_export.parity.loss import ParityError
 from dragoman_export.parity.onnx_stepper import OnnxStepper, ShortlistStepper, open_session, run_session
-from dragoman_export.reference.imported import BIAS, AlignmentHead
+from dragoman_export.reference.imported import AlignmentHead, Name
 from dragoman_export.shortlist.graphs import make_shortlist_graphs
 
 DECODING = DecodingDefaults(
@@ -67,7 +67,7 @@ def test_a_barred_token_is_left_out_after_probabilities_are_taken(tmp_path: Path
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_graphs_of_other_weights_are_refused(precision: str, tmp_path: Path) -> None:
     imported = make_arrays()
-    other = {**imported.weights, BIAS: np.roll(imported.weights[BIAS], 1)}
+    other = {**imported.weights, Name.BIAS: np.roll(imported.weights[Name.BIAS], 1)}
     wrong = ImportedModel(replace(imported, weights=other))
     write_graphs(make_graphs(wrong, [precision])[precision], tmp_path / precision)
     with pytest.raises(ParityError, match=r"the reference"):

@@ -7,7 +7,6 @@ import onnx_ir as ir
 import onnxruntime
 import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from onnx_ir.tape import Tape
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, make_graphs, open_stepper, random_sources
 
 from dragoman_export.bundle_files import write_graphs
@@ -30,17 +29,14 @@ def test_weight_is_off_by_half_a_step_at_most() -> None:
 
 def product(weight_KN: np.ndarray, rows_RK: np.ndarray) -> np.ndarray:
     """The row-wise int8 product of a graph that holds nothing else."""
-    source = ir.Value(
-        name="x", shape=ir.Shape(["R", rows_RK.shape[1]]), type=ir.TensorType(ir.DataType.FLOAT)
-    )
-    graph = ir.Graph([source], [], nodes=[], opset_imports={"": 20}, name="product")
-    int8, tape = Int8Graph(graph), Tape()
+    graph = ir.Graph([], [], nodes=[], opset_imports={"": 20}, name="product")
+    int8 = Int8Graph(graph, set(), (), {}, {})
+    source = int8.input("x", ["R", rows_RK.shape[1]], ir.DataType.FLOAT)
     weight = int8.weight("w", weight_KN, output_axis=1)
-    result = int8.product(tape, int8.rows(tape, source, weight.num_outputs), weight)
-    result.name, result.dtype, result.shape = "y", ir.DataType.FLOAT, ir.Shape(["R", weight_KN.shape[1]])
-    graph.extend(tape.nodes)
-    graph.outputs.append(result)
-    content = ir.to_proto(ir.Model(graph, ir_version=10)).SerializeToString()
+    result = int8.product(int8.rows(source, weight.num_outputs), weight)
+    result.dtype = ir.DataType.FLOAT
+    int8.output("y", result, ["R", weight_KN.shape[1]])
+    content = ir.to_proto(int8.model()).SerializeToString()
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     return np.asarray(session.run(None, {"x": rows_RK})[0])
 
