@@ -99,9 +99,8 @@ def export_subject(
         )
         find = None
         if subject.model.is_transformer:
-            find = partial(
-                find_steps, words=gate.words, open_stepper=partial(OnnxStepper.between, source, target)
-            )
+            open_stepper = partial(OnnxStepper.between, source, target)
+            find = partial(find_steps, words=gate.words, open_stepper=open_stepper)
         graphs = make_graphs(subject.model, precisions, stages.begin, find)
         shortlist_graphs = {}
         if learnt is not None:
@@ -114,9 +113,8 @@ def export_subject(
             write_graphs(graphs[precision], folder / precision, shortlist_graphs.get(precision))
             write_regroup_graph(contract, precision, folder / precision)
             try:
-                parities[precision] = _check(
-                    gate, subject, folder / precision, precision in shortlist_graphs, stages
-                )
+                has_shortlist = precision in shortlist_graphs
+                parities[precision] = _check(gate, subject, folder / precision, has_shortlist, stages)
             except ParityError as error:
                 raise ParityError(f"{error}{_way_out(precision, parities, precisions)}") from error
         shortlist = None

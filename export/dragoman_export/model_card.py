@@ -131,10 +131,9 @@ def _purpose(manifest: Manifest, subject: Subject) -> str:
     if subject.continues:
         return f"Continues text in {manifest.target_language}: of a sentence's beginning it writes the rest."
     if manifest.languages:
-        languages = ", ".join(sorted(manifest.languages))
-        return (
-            f"Translates from each of these {len(manifest.languages)} languages to each other: {languages}."
-        )
+        languages = sorted(manifest.languages)
+        listed = ", ".join(languages)
+        return f"Translates from each of these {len(languages)} languages to each other: {listed}."
     return f"Translates {manifest.source_language} to {manifest.target_language}."
 
 
@@ -212,7 +211,6 @@ def _read_results(path: Path, test_set: str, folder: Path, manifest: Manifest) -
 def _is_same_measure(old: Quality, new: Quality) -> bool:
     """Whether both were measured in the same way, as far as the old one tells."""
     same = replace(old, score=new.score, signature=new.signature)
-    unrecorded = {
-        key: getattr(new, key) for key in ("shortlist", "length_penalty") if getattr(old, key) is None
-    }
+    keys = ("shortlist", "length_penalty")
+    unrecorded = {key: getattr(new, key) for key in keys if getattr(old, key) is None}
     return replace(same, **unrecorded) == new

@@ -50,7 +50,7 @@ def check_folder(context: click.Context, parameter: click.Parameter, value: Path
 
 @dataclass(frozen=True, kw_only=True)
 class ShortlistOptions:
-    """How large a lexical shortlist is. Raises ValueError, naming the field, for what makes no sense."""
+    """How large a lexical shortlist is."""
 
     max_targets: int = 50
     """Most target tokens of a source token."""
@@ -58,14 +58,6 @@ class ShortlistOptions:
     """Least probability of a target token, given its source token."""
     num_frequent: int = 100
     """Target tokens that every sentence may use: those most frequent in the corpus."""
-
-    def __post_init__(self) -> None:
-        if self.max_targets < 1:
-            raise ValueError(f"max_targets is {self.max_targets}; it must be at least 1")
-        if self.num_frequent < 0:
-            raise ValueError(f"num_frequent is {self.num_frequent}; it must be 0 or more")
-        if not 0 <= self.min_probability <= 1:
-            raise ValueError(f"min_probability is {self.min_probability}; it must be from 0 to 1")
 
     def command_line(self, asked: str = "--shortlist") -> str:
         """The options of `dragoman export` that ask for such a shortlist; `asked` says what it is made of."""

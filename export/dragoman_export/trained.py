@@ -152,9 +152,8 @@ def training_text(members: Sequence[Checkpoint]) -> str:
         averaged = progress.get("averaged")
         if averaged and len(averaged) <= member.recipe.training.keep_validated:
             checkpoint_file = "average.safetensors"
-            commands.append(
-                _lines("dragoman average", f"{run}/step-*.safetensors", f"--out {run}/{checkpoint_file}")
-            )
+            out = f"--out {run}/{checkpoint_file}"
+            commands.append(_lines("dragoman average", f"{run}/step-*.safetensors", out))
         checkpoints.append(f"{run}/{checkpoint_file or 'best.safetensors'}")
     commands.append(_lines(f"dragoman export {' '.join(checkpoints)}", "{export} --force"))
     promise = next(candidate for candidate in (ALIKE, AGAIN_IF_ENDED, AGAIN) if candidate in promises)

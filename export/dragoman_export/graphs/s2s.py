@@ -52,9 +52,8 @@ class _Side:
         # The decoder's cells behind the first have the bias within the product of the reset gate.
         is_final = name.startswith("decoder.0.") and not name.endswith(".0")
         # Constants where the graph is folded.
-        biases = build.ops(
-            "Split", [build.weight(f"{name}.bias")], [[self._a.units]] * 3, axis=0, num_outputs=3
-        )
+        bias = build.weight(f"{name}.bias")
+        biases = build.ops("Split", [bias], [[self._a.units]] * 3, axis=0, num_outputs=3)
         inputs = [None] * 3 if given is None else self._thirds(given)
 
         def total(*values: ir.Value | None) -> ir.Value:
@@ -91,9 +90,8 @@ class _Encoder(_Side):
         length_S1 = build.op("Unsqueeze", [length_S, build.constant([1])], ["S", 1])
         is_inside = build.op("Less", [position_T, length_S1], ["S", "T"], BOOL)
         mask_ST = build.cast(is_inside, FLOAT)
-        embedded = build.op(
-            "Gather", [build.weight(Name.SOURCE), source], ["S", "T", a.embedding_size], axis=0
-        )
+        shape: Shape = ["S", "T", a.embedding_size]
+        embedded = build.op("Gather", [build.weight(Name.SOURCE), source], shape, axis=0)
         always = build.op("GreaterOrEqual", [position_T, build.constant(0)], ["T"], BOOL)
         always = build.op("Or", [is_inside, always], ["S", "T"], BOOL)
         tops = []
@@ -133,9 +131,8 @@ class _Encoder(_Side):
         # A sentence more, as a product with a vector sums in another order than one with a matrix.
         spare = [build.constant([0, 0, 0, 1, 0, 0]), build.constant([0, 0, 1, 0])]
         given = build.op("Pad", [given, spare[0]], ["S + 1", "T", 3 * a.units], mode="constant")
-        inside = build.op(
-            "Pad", [build.cast(is_inside, build.dtype), spare[1]], ["S + 1", "T"], mode="constant"
-        )
+        inside = build.cast(is_inside, build.dtype)
+        inside = build.op("Pad", [inside, spare[1]], ["S + 1", "T"], mode="constant")
         inside = build.op("Unsqueeze", [inside, build.constant([2])], ["S + 1", "T", 1])
         sizes = build.op("Concat", [build.size(given, 0), build.constant([a.units])], [2], axis=0)
         nothing = build.op("Expand", [build.number(0), sizes], ["S + 1", a.units])

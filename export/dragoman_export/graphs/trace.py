@@ -165,9 +165,8 @@ def share_transposed(graph: ir.Graph) -> None:
     The exporter folds the transpose of an output layer that is tied to an embedding. onnxruntime does the
     same when it loads the graph, so nothing is transposed at run time.
     """
-    matrices = [
-        value for value in graph.initializers.values() if value.shape is not None and len(value.shape) == 2
-    ]
+    constants = graph.initializers.values()
+    matrices = [value for value in constants if value.shape is not None and len(value.shape) == 2]
     arrays = {value: stored_array(value) for value in matrices}
     for tied in matrices:
         for original in matrices[: matrices.index(tied)]:

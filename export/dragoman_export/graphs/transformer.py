@@ -71,9 +71,8 @@ class _Side:
             vectors = build.op("Mul", [vectors, build.number(self._a.embedding_scale)], shape)
         last = build.constant(build.rows(positions) - 1)
         position = build.op("Clip", [position, None, last], position.shape)
-        return build.op(
-            "Add", [vectors, build.op("Gather", [build.weight(positions), position], axis=0)], shape
-        )
+        added = build.op("Gather", [build.weight(positions), position], axis=0)
+        return build.op("Add", [vectors, added], shape)
 
     def _residual(self, x: ir.Value, around: str, change: Callable[[ir.Value], ir.Value]) -> ir.Value:
         """The sublayer's change added to what it reads, which is normalised before it, or the sum."""
@@ -171,13 +170,9 @@ class _Encoder(_Side):
         build, heads, head = self._build, self._a.heads, self._by_head
         if self._for_cpu:
             is_inside = build.cast(mask_ST, INT32)
-            return lambda queries, keys, values: attend_to_source(
-                build, queries, keys, values, is_inside, heads
-            )
+            return lambda q, k, v: attend_to_source(build, q, k, v, is_inside, heads)
         mask = make_mask(build, mask_ST)
-        return lambda queries, keys, values: self._join(
-            attend(build, head(queries), head(keys), head(values), mask)[0]
-        )
+        return lambda q, k, v: self._join(attend(build, head(q), head(k), head(v), mask)[0])
 
 
 Attention = Callable[[ir.Value, ir.Value, ir.Value], ir.Value]
@@ -271,9 +266,8 @@ class _Step(_Side):
             )
             context = self._join(self._past.attend(query, keys, values))
         self._new |= dict(zip(names, (keys, values), strict=True))
-        return build.reshape(
-            build.linear(context, f"{layer}.self_attention.output"), self._by_row, x_SKD.shape
-        )
+        output = build.linear(context, f"{layer}.self_attention.output")
+        return build.reshape(output, self._by_row, x_SKD.shape)
 
     def _look_at_source(self, x_SKD: ir.Value, layer: str, number: int) -> ir.Value:
         """Cross-attention; of the layer that aligns, the weights are what the step returns."""

@@ -27,7 +27,7 @@ _INT16_SCALE = 1000.0
 """Of the oldest int16 models, which do not tell it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class BinaryModel:
     """What a model.bin holds; it remembers which of that was read."""
 
@@ -149,9 +149,7 @@ def read_binary(path: Path) -> BinaryModel:
             aliases[alias] = name
     if num_left := cursor.num_left:
         raise FormatError(f"{path} is damaged: {num_left} bytes follow what it says it holds")
-    return BinaryModel(
-        path=path, version=version, spec=spec, revision=revision, variables=variables, aliases=aliases
-    )
+    return BinaryModel(path, version, spec, revision, variables, aliases)
 
 
 def _read_variable(cursor: Cursor, version: int, name: str) -> NDArray[Any]:

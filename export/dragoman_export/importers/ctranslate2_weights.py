@@ -56,14 +56,12 @@ def read_transformer(model: BinaryModel, *, norm_epsilon: float) -> Imported:
     Where positions are not in the file, and where they are more, there are `MAX_TOKENS`. What the files do
     not say, which target token begins a translation and which are never produced, is as if there were none.
     """
-    source_embedding = (
-        "encoder/embeddings_0" if "encoder/embeddings_0/weight" in model else "encoder/embeddings"
-    )
+    source_name = f"encoder/embeddings{'_0' if 'encoder/embeddings_0/weight' in model else ''}/weight"
     if "encoder/embeddings_1/weight" in model:
         raise FormatError(
             f"{model.path} has source features beside the tokens; such models can't be exported"
         )
-    source = model.floats(f"{source_embedding}/weight", None, None)
+    source = model.floats(source_name, None, None)
     target = model.floats("decoder/embeddings/weight", None, None)
     width = source.shape[1]
     encoder, decoder = (_read_side(model, side, width) for side in ("encoder", "decoder"))
@@ -105,9 +103,7 @@ def read_transformer(model: BinaryModel, *, norm_epsilon: float) -> Imported:
             weights |= _norm(model, theirs, part.own_name, width)
     for side in ("encoder", "decoder") if decoder.norm == "pre" else ():
         weights |= _norm(model, f"{side}/layer_norm", f"{side}_norm", width)
-    positions = [
-        _positions(model, f"{side}/position_encodings/encodings", width) for side in ("encoder", "decoder")
-    ]
+    positions = [_positions(model, side, width) for side in ("encoder", "decoder")]
     shortest = min(map(len, positions))
     # How several embeddings are merged, of which there is one, says nothing.
     if unread := [name for name in model.unread() if not name.endswith("embeddings_merge")]:
@@ -174,8 +170,8 @@ def _scale(model: BinaryModel, side: str, width: int) -> float:
     return math.sqrt(width) if math.isclose(scale, math.sqrt(width), rel_tol=1e-5) else scale
 
 
-def _positions(model: BinaryModel, name: str, width: int) -> Floats:
-    if name in model:
+def _positions(model: BinaryModel, side: str, width: int) -> Floats:
+    if (name := f"{side}/position_encodings/encodings") in model:
         return model.floats(name, None, width)[:MAX_TOKENS]
     if width % 2 or width < 4:
         raise FormatError(

@@ -220,12 +220,8 @@ def _check_generation(name: str, config: Configuration, generation: Mapping[str,
                 f"{name}: generation_config.json has {key} = {value}, which no search of ours knows; take it "
                 "out, if the translations may be others without it"
             )
-    ids = {
-        "decoder_start_token_id": config.architecture.bos,
-        "eos_token_id": config.eos,
-        "pad_token_id": config.pad,
-    }
-    for key, expected in ids.items():
+    bos, eos, pad = config.architecture.bos, config.eos, config.pad
+    for key, expected in (("decoder_start_token_id", bos), ("eos_token_id", eos), ("pad_token_id", pad)):
         value = generation.get(key)
         if value not in (None, expected, [expected]):
             raise FormatError(

@@ -55,11 +55,8 @@ def _find_model(folder: Path, decoder: Mapping[str, Any]) -> Path:
     ]
     if len(found) != 1:
         names = ", ".join(each.name for each in found)
-        kind = (
-            f"an ensemble of {names}"
-            if named
-            else f"{len(found)} models of Marian's: {names or '*.npz, *.bin'}"
-        )
+        several = f"{len(found)} models of Marian's: {names or '*.npz, *.bin'}"
+        kind = f"an ensemble of {names}" if named else several
         raise FormatError(f"{folder} has {kind}; one is imported: give its file")
     return found[0]
 

@@ -53,11 +53,8 @@ class Parameters:
         elif any(is_stored):
             raise FormatError(f"{items.path}: of {', '.join(names)} some are in 8 bits and some are not")
         else:
-            arrays = [self._floats(name) for name in names]
-            rows = [
-                array if NOT_TRANSPOSED in name else array.T
-                for name, array in zip(names, arrays, strict=True)
-            ]
+            arrays = {name: self._floats(name) for name in names}
+            rows = [array if NOT_TRANSPOSED in name else array.T for name, array in arrays.items()]
             self.weights[ours] = np.concatenate(rows) if len(rows) > 1 else np.ascontiguousarray(rows[0])
         self._check(ours, names, (outputs, inputs))
         self._step(ours, names)

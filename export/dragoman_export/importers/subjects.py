@@ -152,9 +152,8 @@ def starting_with(
 
     The token may be one more than it has: it is made then, and never produced.
     """
-    architecture = replace(
-        imported.architecture, bos=bos, never_produced=tuple(never_produced), barred=tuple(barred)
-    )
+    unsaid, unscored = tuple(never_produced), tuple(barred)
+    architecture = replace(imported.architecture, bos=bos, never_produced=unsaid, barred=unscored)
     return searchable(replace(imported, architecture=architecture), at_least=bos + 1)
 
 

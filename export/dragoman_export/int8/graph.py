@@ -99,10 +99,7 @@ class Int8Graph(Nodes):
         assert codes.shape == array.shape
         # A matrix that is used both ways is stored twice: its scales are those of rows or of columns.
         name = f"{name}.{('rows', 'columns')[output_axis]}"
-        return Int8Weight(
-            codes=self.named(f"{name}.codes", codes),
-            scale=self.named(f"{name}.scale", stored.scale_N),
-        )
+        return Int8Weight(self.named(f"{name}.codes", codes), self.named(f"{name}.scale", stored.scale_N))
 
     def share_a_step(self, value: ir.Value, outputs: int) -> bool:
         """Whether all rows of `value` share the step 1/127 in a product with `outputs` columns."""

@@ -128,9 +128,8 @@ def _replace_table(
     int8.place = node
     rows = int8.weight(str(product.rows.name), embedding, output_axis=0)
     columns = int8.weight(str(product.matrix.name), product.array, output_axis=product.output_axis)
-    rows_VE, columns_EN = (
-        int8.op("Cast", [weight.codes], to=ir.DataType.FLOAT) for weight in (rows, columns)
-    )
+    codes = (rows.codes, columns.codes)
+    rows_VE, columns_EN = (int8.op("Cast", [each], to=ir.DataType.FLOAT) for each in codes)
     if product.is_transposed:
         columns_EN = int8.op("Transpose", [columns_EN], perm=[1, 0])
     sums_VN = int8.op("MatMul", [rows_VE, columns_EN])
@@ -222,10 +221,9 @@ def merge_sum(int8: Int8Graph, root: ir.Node) -> None:
         rest, constant = _without_constant(int8, value, total.shape[-1])
         others += [] if rest is None else [rest]
         constants += [] if constant is None else [constant]
-    matrix = np.concatenate(
-        [each.array.T if each.is_transposed else each.array for each in products.values()]
-    )
-    parts = [product.rows for product in products.values()]
+    merged = products.values()
+    parts = [each.rows for each in merged]
+    matrix = np.concatenate([each.array.T if each.is_transposed else each.array for each in merged])
     rows = int8.op("Concat", parts, [total.shape[0], len(matrix)], ir.DataType.FLOAT, axis=-1)
     int8.bounded.add(rows)
     weight = int8.named(f"{total.name}.matrix", matrix)

@@ -21,6 +21,7 @@ DIRECTIONS = {"forward": ("forward",), "bidirectional": ("forward", "backward")}
 """Names of the directions that a node's attribute stands for."""
 GATES = {"LSTM": 4, "GRU": 3}
 NUM_STATES = {"LSTM": 2, "GRU": 1}
+Values = list[ir.Value]
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,8 @@ def replace_recurrent(int8: Int8Graph, node: ir.Node) -> None:
 
 def _direction(int8: Int8Graph, node: ir.Node, place: int, direction: str, inside: ir.Value) -> Direction:
     input_weight, recurrent_weight, biases = map(stored_array, node.inputs[1:4])
-    input_name, recurrent_name, bias_name = (
-        f"{required(value).name}.{direction}" for value in node.inputs[1:4]
-    )
+    given = map(required, node.inputs[1:4])
+    input_name, recurrent_name, bias_name = (f"{value.name}.{direction}" for value in given)
     input_bias, recurrent_bias = np.split(biases[place], 2)
     separate = node.op_type == "GRU"
     weight = int8.weight(input_name, input_weight[place].T, output_axis=1)
@@ -175,9 +175,7 @@ def _body(
     return body
 
 
-def _lstm_cell(
-    int8: Int8Graph, projected: ir.Value, recurrent: ir.Value, old: list[ir.Value]
-) -> list[ir.Value]:
+def _lstm_cell(int8: Int8Graph, projected: ir.Value, recurrent: ir.Value, old: Values) -> Values:
     """Gates in ONNX's order, i o f c."""
     gates = _part(int8, int8.op("Add", [projected, recurrent]), 4)
     i, o, f = (int8.op("Sigmoid", [gate]) for gate in gates[:3])
@@ -186,9 +184,7 @@ def _lstm_cell(
     return [int8.op("Mul", [o, int8.op("Tanh", [cell])]), cell]
 
 
-def _gru_cell(
-    int8: Int8Graph, projected: ir.Value, recurrent: ir.Value, old: list[ir.Value]
-) -> list[ir.Value]:
+def _gru_cell(int8: Int8Graph, projected: ir.Value, recurrent: ir.Value, old: Values) -> Values:
     """Gates in ONNX's order, z r h, with `linear_before_reset`."""
     inputs, recurrents = (_part(int8, value, 3) for value in (projected, recurrent))
     z, r = (int8.op("Sigmoid", [int8.op("Add", [inputs[gate], recurrents[gate]])]) for gate in range(2))

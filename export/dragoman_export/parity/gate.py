@@ -139,9 +139,8 @@ class ParityGate:
     def check_shortlist(self, stepper: ShortlistStepper, precision: str) -> Parity:
         """Decodes with the graphs of a shortlist. Raises ParityError as `check` does."""
         random = np.random.default_rng(2)
-        candidates = [
-            _random_candidates(random, stepper.vocabulary_size, stepper.eos_id) for _ in self.words.sources
-        ]
+        vocabulary, end = stepper.vocabulary_size, stepper.eos_id
+        candidates = [_random_candidates(random, vocabulary, end) for _ in self.words.sources]
         kept = KeptTo(self._reference, candidates)
         words = self._listen(kept)
         rounded = words.loss_of_reference(kept.rounded())

@@ -172,10 +172,8 @@ def steps_of_graphs(
     """What graphs return when they read these tokens, one row for each sentence, each from its own states."""
     parent_S1 = np.arange(read_US.shape[1])[:, None]
     score_S1 = np.zeros(parent_S1.shape, np.float32)
-    for token_S, forced_S in zip(read_US, forced_US, strict=True):
-        found, context = stepper.run_step(
-            context, token_S[:, None], parent_S1, score_S1, forced_SK=forced_S[:, None]
-        )
+    for token_S1, forced_S1 in zip(read_US[..., None], forced_US[..., None], strict=True):
+        found, context = stepper.run_step(context, token_S1, parent_S1, score_S1, forced_SK=forced_S1)
         yield found, context
 
 

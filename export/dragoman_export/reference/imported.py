@@ -95,10 +95,8 @@ def layer_parts(a: TransformerArchitecture) -> Iterator[Part]:
                 "cross_attention.memory": (2 * width, width),
                 "cross_attention.output": (width, width),
             }
-        parts |= {
-            "feed_forward.expand": (a.feed_forward, width),
-            "feed_forward.contract": (width, a.feed_forward),
-        }
+        units = a.feed_forward
+        parts |= {"feed_forward.expand": (units, width), "feed_forward.contract": (width, units)}
         residuals = ("self", "cross", "feed_forward") if is_decoder else ("self", "feed_forward")
         parts |= {f"{residual}_residual.norm": (width, 0) for residual in residuals}
         for layer in range(num_layers):

@@ -73,9 +73,8 @@ class TransformerReference(Reference):
             def recall(x_SKD: Array, number: int = number, layer: str = layer) -> Array:
                 rows_R1D = x_SKD.reshape(-1, 1, a.width)
                 if a.past == "ssru":
-                    gate_RD, added_RD = np.split(
-                        self.linear(rows_R1D[:, 0], f"{layer}.ssru.input"), 2, axis=-1
-                    )
+                    both = self.linear(rows_R1D[:, 0], f"{layer}.ssru.input")
+                    gate_RD, added_RD = np.split(both, 2, axis=-1)
                     forget_RD = sigmoid(gate_RD)
                     cell_RD = forget_RD * state[f"cell{number}"] + (1 - forget_RD) * added_RD
                     new[f"cell{number}"] = cell_RD

@@ -73,9 +73,8 @@ def _step_graph(model: ir.Model) -> ir.Model:
     inputs = {str(value.name): value for value in graph.inputs}
     vocabulary, width = product.shape
     build = Nodes(graph)
-    memory = {
-        name: build.input(f"memory.{name}", shape, dtype) for name, (dtype, shape) in _memory(product).items()
-    }
+    specs = _memory(product).items()
+    memory = {name: build.input(f"memory.{name}", shape, dtype) for name, (dtype, shape) in specs}
 
     token, score_SK = inputs["token"], inputs["score"]
     sizes = build.op("Shape", [token])
@@ -142,9 +141,8 @@ def _logits(
         return build.op("Cast", [logits_SKC], to=ir.DataType.FLOAT) if is_float16 else logits_SKC
     zero_point = build.named("shortlist.zero_point", np.uint8(ZERO_POINT))
     scale_S1C = build.op("Unsqueeze", [memory["output_scale"], _axis(build, 1)])
-    logits_SKC = build.op(
-        PRODUCT, [rows_SKD, weight_SDC, product.step, scale_S1C, zero_point], domain=KERNELS
-    )
+    factors = [rows_SKD, weight_SDC, product.step, scale_S1C, zero_point]
+    logits_SKC = build.op(PRODUCT, factors, domain=KERNELS)
     if product.row_step is None:
         return logits_SKC
     return build.op("Mul", [logits_SKC, by_sentence(product.row_step, 1)])

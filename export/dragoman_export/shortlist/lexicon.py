@@ -174,9 +174,8 @@ def _read_map(
             raise LexiconError(
                 f"{path}, line {number}: no tab between source and target pieces: {line!r:.80}"
             )
-        targets = [
-            id_ for piece in values.split(" ") if piece and (id_ := known.id_of(target, piece)) is not None
-        ]
+        ids = [known.id_of(target, piece) for piece in values.split(" ") if piece]
+        targets = [id_ for id_ in ids if id_ is not None]
         if not key:
             always += targets
             continue
