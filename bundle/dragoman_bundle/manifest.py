@@ -47,7 +47,6 @@ REGROUP_GRAPH = "regroup"
 """Lets sentences leave and join a running batch on a GPU. Bundles may lack it."""
 PRECISIONS = ("fp32", "int8", "fp16")
 MAX_VOCABULARY = 10_000_000
-"""Most tokens of a side."""
 _ELEMENT_TYPES = ("float32", "float16", "int8", "bool", "int64")
 _SIZES = ("S", "T", "P", "U", "C")
 # What servers tell of a model is in one message with what they tell of all others.
@@ -72,7 +71,6 @@ class Architecture:
     family: str
     """Model family, such as "luong"."""
     parameters: int
-    """Number of trained parameters."""
     description: str
     """Layers, widths and attention, for people."""
 
@@ -173,15 +171,12 @@ class Quality:
     test_set: str
     """Name of what was translated, such as "multi30k/test2016"."""
     metric: str
-    """Such as "BLEU"."""
     score: float
     """As the metric counts: sacreBLEU's go from 0 to 100."""
     signature: str
     """sacreBLEU's signature, which says how it was counted."""
     precision: str
-    """Precision that was measured."""
     beam_size: int
-    """Beam size that was measured."""
     shortlist: bool | None = None
     """Whether it was measured with the shortlist; None where that was not recorded, as before version 4."""
     length_penalty: float | None = None
@@ -201,7 +196,6 @@ class FileEntry:
     """What a file must be to be the one that was exported."""
 
     sha256: str
-    """In hexadecimal."""
     size: int
     """In bytes."""
 
@@ -218,27 +212,19 @@ class Manifest:
     format_version: int
     """Which of `READABLE_VERSIONS` it was written in."""
     name: str
-    """Name of the model, such as "de-en"."""
     version: str
-    """Version of the model, such as "1"."""
     source_language: str
     """BCP 47 code, or MULTIPLE_LANGUAGES."""
     target_language: str
     """BCP 47 code, or MULTIPLE_LANGUAGES."""
     architecture: Architecture
-    """Family and sizes."""
     source_vocabulary: int
-    """Number of source tokens."""
     target_vocabulary: int
-    """Number of target tokens."""
     source_ids: SpecialIds
-    """Of the source vocabulary."""
     target_ids: SpecialIds
-    """Of the target vocabulary."""
     source_tokenizer: str
     """File of the source side's tokenizer; the target's too where they share one."""
     target_tokenizer: str
-    """File of the target side's tokenizer."""
     contract: TensorContract
     """What the graphs give each other."""
     decoding: DecodingDefaults
@@ -248,7 +234,6 @@ class Manifest:
     quality: tuple[Quality, ...]
     """What `dragoman record-quality` wrote; empty before."""
     licence: str
-    """Licence of the model."""
     credit: str
     """Credit owed to the makers of its training data."""
     files: Mapping[str, FileEntry]
@@ -311,10 +296,8 @@ class Manifest:
     def between(self, source: str, target: str) -> "Manifest":
         """What it would say of two of its many languages alone, given by their codes as it has them."""
         assert target in self.languages
-        token = self.languages[source]
-        return replace(
-            self, source_language=source, target_language=target, language_token=token, languages={}
-        )
+        pair = replace(self, source_language=source, target_language=target, languages={})
+        return replace(pair, language_token=self.languages[source])
 
     @property
     def key(self) -> str:

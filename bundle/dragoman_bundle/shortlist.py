@@ -45,7 +45,6 @@ class Shortlist:
     always: NDArray[np.unsignedinteger]
     """Target tokens that every sentence may use, the end of the sentence among them."""
     target_vocabulary: int
-    """Number of target tokens."""
 
     def __post_init__(self) -> None:
         arrays = (self.first_V, self.target_N, self.always)

@@ -31,9 +31,8 @@ from dragoman_export.bundle_files import (
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.graphs.regroup import write_regroup_graph
 from dragoman_export.graphs.transformer import takes_kernels
-from dragoman_export.int8 import quantize
 from dragoman_export.int8.calibration import Steps, find_steps, with_known_steps
-from dragoman_export.int8.quantize import bounded_states
+from dragoman_export.int8.quantize import bounded_states, quantize
 from dragoman_export.model import ExportedModel, Subject
 from dragoman_export.model_card import write_card
 from dragoman_export.options import Report

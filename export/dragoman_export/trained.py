@@ -205,9 +205,7 @@ def _num_processes(progress: Mapping[str, Any]) -> int:
 
 def _options(member: Checkpoint) -> list[str]:
     """The options of `dragoman train` that say where each of a recipe's files is now, and what "auto" was.
-
-    With data so named, training takes nothing of the card from the recipe.
-    """
+    With data so named, training takes nothing of the card from the recipe."""
     recipe = member.recipe
     options = _data_options(recipe.data)
     options += [

@@ -17,7 +17,7 @@ from dragoman_export import assembly
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.int8.calibration import Steps
 from dragoman_export.parity.gate import ParityGate
-from dragoman_export.parity.onnx_stepper import OnnxStepper
+from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper
 from dragoman_export.reference.model import ReferenceModel
 from dragoman_export.trained import TrainedModel
 from dragoman_training.checkpoint import Checkpoint, vocabulary_shape, write_checkpoint
@@ -114,16 +114,12 @@ DEEP_ENSEMBLE = (
     CONFIGS["luong"],
 )
 """Members with layers of their own."""
-PROGRESS = {
-    "step": 1200,
-    "epoch": 2,
-    "batch": 0,
-    "seconds": 600.0,
-    "best_bleu": 40.0,
-    "validations": [],
-    "device": "cpu",
-    "precision": "fp32",
-}
+PROGRESS = {"step": 1200, "epoch": 2, "batch": 0, "seconds": 600.0, "best_bleu": 40.0, "validations": []}
+PROGRESS |= {"device": "cpu", "precision": "fp32"}
+
+
+CARD = CardConfig(description="For tests | nothing else.", data="Nothing at all", licence="CC0-1.0")
+CARD = replace(CARD, credit='Nobody, "really"')
 
 
 def train_tokenizer(vocabulary: int) -> Tokenizer:
@@ -159,16 +155,10 @@ def make_checkpoint(config: ModelConfig, source: Tokenizer, target: Tokenizer) -
         model=config,
         training=TrainingConfig(early_stopping="bleu" if is_pairs else "loss"),
         decoding=DecodingConfig(max_source_tokens=60, max_output_tokens=12, beam_size=4),
-        card=CardConfig(
-            description="For tests | nothing else.",
-            data="Nothing at all",
-            licence="CC0-1.0",
-            credit='Nobody, "really"',
-        ),
+        card=CARD,
     )
-    return Checkpoint(
-        recipe=recipe, model=model, source_tokenizer=source, target_tokenizer=target, progress=PROGRESS
-    )
+    tokenizers = {"source_tokenizer": source, "target_tokenizer": target}
+    return Checkpoint(recipe=recipe, model=model, progress=PROGRESS, **tokenizers)
 
 
 def make_members(name: str, tokenizer: Tokenizer) -> list[Checkpoint]:
@@ -196,6 +186,12 @@ def open_gate(reference: ReferenceModel, decoding: DecodingDefaults, vocabulary:
 
 def open_stepper(folder: Path, checkpoint: Checkpoint) -> OnnxStepper:
     return OnnxStepper.between(checkpoint.source_tokenizer, checkpoint.target_tokenizer, folder)
+
+
+def first_outputs(stepper: OnnxStepper, context: Context) -> Arrays:
+    """What the first step of two sentences returns."""
+    ids, parent_SK = np.full((2, 1), 2), np.array([[0], [1]])
+    return stepper.run_step(context, ids, parent_SK, np.zeros((2, 1), np.float32), forced_SK=ids)[0]
 
 
 def random_sources(lengths: list[int], vocabulary: int, eos_id: int) -> list[list[int]]:

@@ -89,7 +89,6 @@ class Offer:
 
     registry: str
     name: str
-    """Its name there."""
     source: str
     target: str
     """Languages; "" where only its files say."""
@@ -267,19 +266,13 @@ def _hub_offers(address: Address, read: Read, source: str, target: str) -> Itera
         for model in api.list_models(author=_OPUS, search="opus-mt-"):
             named = re.fullmatch(rf"{_OPUS}/opus-mt-([a-z]{{2,3}})-([a-z]{{2,3}})", model.id)
             if named and source in ("", named[1]) and target in ("", named[2]):
-                yield Offer(
-                    registry="hf", name=model.id, source=named[1], target=named[2], version="", files=()
-                )
+                languages = {"source": named[1], "target": named[2]}
+                yield Offer(registry="hf", name=model.id, version="", files=(), **languages)
 
 
 _OFFERS = {"firefox": _firefox, "argos": _argos, "hf": _hub_offers}
-HUB_FILES = (
-    "README.md",
-    r".*\.(json|spm|model|txt|npz|yml|s2t|gz)",
-    r"model\.bin",
-    r"model\.safetensors",
-    r"pytorch_model\.bin",
-)
+_WEIGHTS = r"model\.bin|model\.safetensors|pytorch_model\.bin"
+HUB_FILES = re.compile(rf"README\.md|.*\.(json|spm|model|txt|npz|yml|s2t|gz)|{_WEIGHTS}")
 """What importers read, of all that a folder on the hub has; the weights in one form."""
 
 
@@ -302,8 +295,7 @@ def _hub_offer(name: str, address: Address) -> Offer:
             git_sha1="" if sibling.lfs else _text(sibling.blob_id),
         )
         for sibling in info.siblings or ()
-        if sibling.rfilename not in dropped
-        and any(re.fullmatch(pattern, sibling.rfilename) for pattern in HUB_FILES)
+        if sibling.rfilename not in dropped and HUB_FILES.fullmatch(sibling.rfilename)
     )
     card = info.card_data
     source, target = pair_of(name) or ("", "")

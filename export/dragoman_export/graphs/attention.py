@@ -23,7 +23,6 @@ LEAST_EXPONENT = -80.0
 """A masked score's exponential would be 0 by way of numbers below the least normal one, which take a
 processor some twenty times as long. exp(-80) is 1.8e-35, and lost beside the largest, which is 1."""
 MASKED = -1e4
-"""Score of a padded position."""
 MAX_HEAD_WIDTH = 128
 
 

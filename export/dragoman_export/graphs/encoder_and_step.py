@@ -76,13 +76,8 @@ class DecoderStepGraph(nn.Module):
         token_score_RV = logits_RV.float().log_softmax(dim=-1)
         forced_score_R1 = token_score_RV.gather(1, forced_SK.reshape(-1, 1))
         top_score, top_index = best_continuations(token_score_RV, score_SK)
-        return (
-            top_score,
-            top_index,
-            forced_score_R1.reshape(sentences, beam) + score_SK,
-            attention_SKT.float(),
-            *in_order(new_state),
-        )
+        forced_score = forced_score_R1.reshape(sentences, beam) + score_SK
+        return top_score, top_index, forced_score, attention_SKT.float(), *in_order(new_state)
 
 
 def in_order(tensors: Tensors) -> tuple[Tensor, ...]:
@@ -177,11 +172,9 @@ class RecurrentNode(nn.Module):
 
         def stack(*names: str) -> nn.Parameter:
             """The named parameters below each other, directions behind each other, in ONNX's order."""
-            stacked = [
-                torch.cat([reorder_gates(getattr(rnn, name), GATES[operator]) for name in names])
-                for rnn in directions
-            ]
-            return nn.Parameter(torch.stack(stacked).detach(), requires_grad=False)
+            order = GATES[operator]
+            parts = [[reorder_gates(getattr(rnn, name), order) for name in names] for rnn in directions]
+            return nn.Parameter(torch.stack(list(map(torch.cat, parts))).detach(), requires_grad=False)
 
         # ONNX's W [N, G·H, D], R [N, G·H, H] and B [N, 2·G·H], input biases before recurrent ones.
         self.input_weight = stack("weight_ih_l0")

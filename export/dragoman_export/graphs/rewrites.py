@@ -27,9 +27,7 @@ class _Lookup:
     embedding: ir.Value
     """[V, E] initializer."""
     vocabulary: int
-    """V."""
     token: ir.Value
-    """Whose rows are looked up."""
     factor: ir.Value | None
     """A constant that all of them are multiplied by."""
     is_flattened: bool
@@ -103,7 +101,6 @@ class OutputProduct:
     weight_scale: ir.Value | None
     """[V] initializer: what the weight's codes count in; None where the product is of floats."""
     bias: ir.Value
-    """[V] initializer."""
 
     @property
     def shape(self) -> tuple[int, ...]:

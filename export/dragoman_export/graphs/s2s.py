@@ -225,7 +225,5 @@ class _Step(_Side):
         scores_S1KT = build.op("Unsqueeze", [scores, one], ["S", 1, "K", "T"])
         weights = softmax(build, scores_S1KT, make_mask(build, mask_ST))
         context = product(build, weights, build.op("Unsqueeze", [values, one], ["S", 1, "T", width]))
-        return (
-            build.reshape(context, [-1, width], [ROWS, width]),
-            build.op("Squeeze", [weights, one], ["S", "K", "T"]),
-        )
+        context = build.reshape(context, [-1, width], [ROWS, width])
+        return context, build.op("Squeeze", [weights, one], ["S", "K", "T"])

@@ -206,13 +206,9 @@ class _Step(_Side):
         self._by_row = build.op("Concat", [sizes, build.constant([a.width])], [3], axis=0)
         if a.past == "self-attention":
             self._past = (PackedPast if self._for_cpu else Past)(build, age_R, state["keys0"], a.heads)
-        x = self._embed(
-            Name.TARGET,
-            inputs.token,
-            Name.TARGET_POSITIONS,
-            build.reshape(age_R, sizes, ["S", "K"]),
-            ["S", "K", a.width],
-        )
+        shape: Shape = ["S", "K", a.width]
+        position = build.reshape(age_R, sizes, shape[:2])
+        x = self._embed(Name.TARGET, inputs.token, Name.TARGET_POSITIONS, position, shape)
         for number in layers:
             x = self._layer(x, number)
         features = build.reshape(self._last_norm(x, "decoder_norm"), [-1, a.width], [ROWS, a.width])

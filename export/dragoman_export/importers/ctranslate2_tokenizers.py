@@ -29,7 +29,6 @@ class Settings:
     unk: str
     eos: str
     decoder_start: str
-    """What the decoder reads first."""
     source_end: bool
     """Whether `eos` is put behind a source."""
     norm_epsilon: float

@@ -41,7 +41,6 @@ class BinaryModel:
     variables: Mapping[str, NDArray[Any]]
     """Tensors, and single numbers without axes: views of the file."""
     aliases: Mapping[str, str]
-    """Other names of variables."""
     _read: set[str] = field(default_factory=set, init=False)
 
     def __contains__(self, name: str) -> bool:

@@ -181,10 +181,7 @@ def _positions(model: BinaryModel, side: str, width: int) -> Floats:
 
 
 def _alignment_head(model: BinaryModel, decoder: _Side) -> AlignmentHead | None:
-    """The head that CTranslate2 aligns by, the first where it takes the mean of some.
-
-    None where that is the mean of all heads of the last layer.
-    """
+    """The head that CTranslate2 aligns by, the first of some; None for the mean of all of the last layer."""
     layer, heads = (
         int(model.number(f"decoder/alignment_{name}", model.number(f"alignment_{name}", default)))
         for name, default in (("layer", -1), ("heads", 1))

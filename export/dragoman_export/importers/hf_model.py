@@ -24,7 +24,6 @@ from dragoman_export.reference.imported import (
 )
 
 ACTIVATIONS: dict[str, Activation] = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
-"""Hugging Face's names, and ours."""
 _MARIAN: dict[str, Any] = {
     "vocab_size": 58101,
     "max_position_embeddings": 1024,

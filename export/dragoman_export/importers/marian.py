@@ -47,12 +47,8 @@ _SEPARATE = (
 
 def _find_model(folder: Path, decoder: Mapping[str, Any]) -> Path:
     named = [folder / Path(str(name)).name for name in decoder.get("models") or ()]
-    found = named or [
-        each
-        for pattern in _MODELS
-        for each in sorted(folder.glob(pattern))
-        if not _NO_MODEL.search(each.name)
-    ]
+    there = [each for pattern in _MODELS for each in sorted(folder.glob(pattern))]
+    found = named or [each for each in there if not _NO_MODEL.search(each.name)]
     if len(found) != 1:
         names = ", ".join(each.name for each in found)
         several = f"{len(found)} models of Marian's: {names or '*.npz, *.bin'}"
@@ -130,11 +126,9 @@ def load_marian(path: Path, given: Reading = Reading()) -> Subject:
     is_one = is_shared and files[0] == files[1] and source.model == target.model
     # A source has no beginning: any of its tokens does.
     source_bos = bos if is_shared else source.end
-    source_tokens = (
-        target_tokens
-        if is_one
-        else source.tokenizer(pieces=pieces[Name.SOURCE], size=source_size, bos=source_bos)
-    )
+    source_tokens = target_tokens
+    if not is_one:
+        source_tokens = source.tokenizer(pieces=pieces[Name.SOURCE], size=source_size, bos=source_bos)
     origin = Origin(
         name=model.name,
         kind="A model of Marian's",
@@ -165,7 +159,6 @@ class Vocabulary:
     path: Path
     """Of the file that numbers the pieces."""
     model: bytes
-    """A serialised sentencepiece model."""
     ids: Mapping[str, int]
 
     @property

@@ -90,12 +90,9 @@ class Parameters:
         if settings.tied_output:
             self._same(Name.OUTPUT, Name.TARGET)
             # Whatever name a graph has for what is tied.
-            for ours in (
-                name
-                for name in (Name.SOURCE, Name.TARGET, Name.OUTPUT)
-                if self.weights[name] is self.weights[Name.OUTPUT]
-            ):
-                self._step(ours, [OUTPUT_ALPHA])
+            for ours in (Name.SOURCE, Name.TARGET, Name.OUTPUT):
+                if self.weights[ours] is self.weights[Name.OUTPUT]:
+                    self._step(ours, [OUTPUT_ALPHA])
         elif f"{output}_Wt" in self:
             # This one alone is [outputs, inputs] in Marian, too.
             array = self._floats(f"{output}_Wt")
@@ -153,12 +150,8 @@ def read_model(items: Items, settings: Settings) -> Imported:
     else:
         _read_s2s(parameters, architecture, settings)
     parameters.check_all_read()
-    return Imported(
-        architecture=architecture,
-        weights=parameters.weights,
-        stored=parameters.stored,
-        steps=parameters.steps,
-    )
+    p = parameters
+    return Imported(architecture=architecture, weights=p.weights, stored=p.stored, steps=p.steps)
 
 
 PARTS = {

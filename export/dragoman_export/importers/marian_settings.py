@@ -57,7 +57,6 @@ _OF_S2S = (
 )
 """Options that are nothing to a Transformer."""
 NORM_EPSILON = 1e-6
-"""Of a Transformer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +66,6 @@ class Settings:
     architecture: Architecture
     """Without the token that begins a translation, which no configuration names."""
     tied_source: bool
-    """Whether both sides have one embedding."""
     tied_output: bool
     """Whether the output layer's matrix is the target embedding."""
     has_output_bias: bool

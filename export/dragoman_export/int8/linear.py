@@ -26,7 +26,6 @@ class MatrixProduct:
     matrix: ir.Value
     """The initializer: [N, K] if `is_transposed`, else [K, N]."""
     array: NDArray[np.float32]
-    """Of that shape."""
     is_transposed: bool
     bias: ir.Value | None
     """[N]: what a Gemm adds."""
@@ -121,10 +120,8 @@ def replace_product(int8: Int8Graph, node: ir.Node) -> None:
 def _replace_table(
     int8: Int8Graph, node: ir.Node, product: MatrixProduct, embedding: NDArray[np.float32]
 ) -> None:
-    """Rewrites the product of two constant matrices, which onnxruntime multiplies when it loads the graph.
-
-    The codes are multiplied as floats, for whose products it does that, and their sums are exact as well.
-    """
+    """Rewrites the product of two constant matrices, which onnxruntime multiplies when it loads the graph: as
+    floats, for whose products alone it does that. Sums of codes are exact in these as well."""
     int8.place = node
     rows = int8.weight(str(product.rows.name), embedding, output_axis=0)
     columns = int8.weight(str(product.matrix.name), product.array, output_axis=product.output_axis)
@@ -178,10 +175,8 @@ def _added_bias(node: ir.Node) -> tuple[ir.Value | None, ir.Node]:
 
 
 def _concatenated(rows: ir.Value) -> tuple[list[ir.Value], bool]:
-    """The parts that were concatenated along the last axis to these rows; or the rows.
-
-    And whether what was concatenated was then flattened to rows, which the parts are not.
-    """
+    """The parts that were concatenated along the last axis to these rows, or the rows; and whether they were
+    then flattened to rows, which the parts are not."""
     node, is_flattened = rows.producer(), False
     if node is not None and node.op_type == "Reshape":
         node, is_flattened = required(node.inputs[0]).producer(), True
@@ -264,9 +259,7 @@ def _without_constant(
     int8: Int8Graph, value: ir.Value, width: int | ir.SymbolicDim
 ) -> tuple[ir.Value | None, NDArray[np.float32] | None]:
     """What a summand adds to every row of that width; and the summand without it, if it is more than that.
-
-    Where rows were given another shape after a constant was added, it can be added after that.
-    """
+    Where rows were given another shape after a constant was added, it can be added after that."""
     array = row_constant(value)
     if array is not None and len(array) == width:
         return None, array

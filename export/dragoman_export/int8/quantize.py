@@ -19,7 +19,6 @@ from dragoman_export.int8.recurrent import replace_recurrent
 from dragoman_export.reference.imported import StoredWeight
 
 SQUASHED = {"Tanh", "Sigmoid"}
-"""Operators whose results are bounded."""
 RECURRENT = {"LSTM", "GRU", "RNN"}
 """Of these the states are, y and y_h, but for those of a ReLU: each is a tanh, or a gate's share of one."""
 MOVED = ("Gather", "Reshape", "Transpose", "Slice", "Split", "Squeeze", "Unsqueeze", "Expand", "Identity")

@@ -65,17 +65,11 @@ def replace_recurrent(int8: Int8Graph, node: ir.Node) -> None:
         body=_body(int8, node.op_type, directions, hidden_size, num_kept),
         num_scan_inputs=2,
     )[num_states:]
-    states = [
-        [
-            _in_time(int8, value, name)
-            for value, name in zip(_part(int8, values_TRH, len(names), axis=1), names, strict=True)
-        ]
-        for values_TRH in (int8.op("Mul", [values, inside_TR1]) for values in scanned)
-    ]
-    last = [
-        [_last(int8, value, name, length) for value, name in zip(values, names, strict=True)]
-        for values in states
-    ]
+    masked = [int8.op("Mul", [values, inside_TR1]) for values in scanned]
+    parts = [zip(_part(int8, values_TRH, len(names), axis=1), names, strict=True) for values_TRH in masked]
+    states = [[_in_time(int8, value, name) for value, name in each] for each in parts]
+    named = [zip(values, names, strict=True) for values in states]
+    last = [[_last(int8, value, name, length) for value, name in each] for each in named]
     results = [_stack(int8, states[0], 1), *(_stack(int8, values, 0) for values in last)]
     int8.replace(node, *results[: len(node.outputs)])
 

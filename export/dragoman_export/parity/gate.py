@@ -104,9 +104,7 @@ class ParityGate:
         start: Sequence[int] = (),
     ) -> None:
         """`text` are ids of source sentences; without it random ones stand in, and what is said is drawn.
-
-        Behind the token that all begin with, translations of text have those of `start`.
-        """
+        Behind the token that all begin with, translations have those of `start`."""
         self._reference = reference
         self._stepper = ReferenceStepper(reference, source_pad_id=source_ids.pad, eos_id=target_ids.eos)
         random = RandomSentences(
@@ -160,20 +158,18 @@ class ParityGate:
 
     def _search(self, stepper: OnnxStepper, precision: str, batches: Sequence[_Batch]) -> int | None:
         """Decodes the batches; of how many sentences the reference's best is found, where that is known."""
-        num_identical = 0
+        num_identical, pad, end = 0, stepper.source_pad_id, stepper.eos_id
         for batch in batches:
             found = beam_search(stepper, batch.sources, batch.decoding)
             if precision == "fp32":
                 _check_hypotheses(batch, found)
-                targets = [_steps(hypotheses[0], stepper.eos_id) for hypotheses in batch.expected]
-                ids = {"pad_id": stepper.source_pad_id, "eos_id": stepper.eos_id}
-                words = Words(self._reference, batch.sources, targets, **ids)
+                targets = [_steps(hypotheses[0], end) for hypotheses in batch.expected]
+                words = Words(self._reference, batch.sources, targets, pad_id=pad, eos_id=end)
                 _check_steps(words, words.loss_of_graphs(stepper))
             else:
                 _check_beams(stepper, batch, found, precision)
-            num_identical += sum(
-                one[0].tokens == other[0].tokens for one, other in zip(found, batch.expected, strict=False)
-            )
+            both = zip(found, batch.expected, strict=False)
+            num_identical += sum(one[0].tokens == other[0].tokens for one, other in both)
         return num_identical if all(batch.expected for batch in batches) else None
 
     def _conclude(
@@ -186,7 +182,10 @@ class ParityGate:
         few: int | None = None,
     ) -> Parity:
         """Checks what is lost along the words, and the search of each batch, or of its first `few`."""
-        _check_loss(precision, found, rounded, words)
+        if precision == "fp32":
+            _check_steps(words, found)
+        else:
+            check_loss(precision, found, rounded, float(words.entropy_N.mean()))
         batches = [
             _Batch(batch.decoding, batch.sources[:few], batch.expected[:few])
             for batch in self._searched(precision)
@@ -202,14 +201,6 @@ class ParityGate:
             max_error=float(found.drawn_N.max()),
             attention_error=float(found.attention_N.mean()),
         )
-
-
-def _check_loss(precision: str, found: Loss, rounded: Loss, words: OwnWords) -> None:
-    """Raises ParityError where the graphs are too far from the reference along its own translations."""
-    if precision != "fp32":
-        check_loss(precision, found, rounded, float(words.entropy_N.mean()))
-        return
-    _check_steps(words, found)
 
 
 def _check_steps(words: Words, found: Loss) -> None:

@@ -131,9 +131,7 @@ class OwnWords(Words):
         start: Sequence[int] = (),
     ) -> None:
         """Translates greedily, or with `follows_draws` as the tokens are drawn, until eos or `max_steps`.
-
-        The first tokens are those of `start`.
-        """
+        The first tokens are those of `start`."""
         self.sources, self.pad_id = sources, pad_id
         random = np.random.default_rng(1)
         steps = ReferenceSteps(reference, sources, pad_id)
@@ -248,7 +246,6 @@ class Bound:
     """How far a lower precision may be off, but for `beam_error` in shares of the reference that rounds."""
 
     divergence: float
-    """Mean divergence from the reference."""
     distance: float
     """Distance of each tensor of memory and state."""
     attention: float

@@ -21,7 +21,6 @@ class Name:
 
     SOURCE, TARGET = "source_embedding.weight", "target_embedding.weight"
     OUTPUT, BIAS = "output.embedding.weight", "output.bias"
-    """The output layer's."""
     POSITIONS, TARGET_POSITIONS = "positions.table_LD", "target_positions.table_LD"
     """A Transformer's vectors of positions."""
 

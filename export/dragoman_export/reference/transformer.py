@@ -129,10 +129,8 @@ class TransformerReference(Reference):
     def _heads(self, projected_XND: Array, parts: int) -> list[Array]:
         """[X, N, parts · D] -> [X, H, N, A], as many as there are parts."""
         heads = self.architecture.heads
-        return [
-            part.reshape(*part.shape[:2], heads, -1).swapaxes(1, 2)
-            for part in np.split(projected_XND, parts, axis=-1)
-        ]
+        split = np.split(projected_XND, parts, axis=-1)
+        return [part.reshape(*part.shape[:2], heads, -1).swapaxes(1, 2) for part in split]
 
     def _attend(self, query: Array, keys: Array, values: Array, mask: Array) -> tuple[Array, Array]:
         """Scaled dot products of all heads (section 3.2.1): context [X, Q, D], weights [X, H, Q, N]."""

@@ -224,10 +224,7 @@ def make_shortlist(
     """
     pruned = table.prune(max_targets=options.max_targets, min_probability=options.min_probability)
     frequent = np.argsort(-np.asarray(count), kind="stable")[: options.num_frequent]
-    rows = [
-        pruned.target_P[pruned.first_V[token] : pruned.first_V[token + 1]]
-        for token in range(source.vocabulary_size)
-    ]
+    rows = np.split(pruned.target_P, pruned.first_V[1:-1])
     return shortlist_of(rows, frequent, source, target)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.export.commands import got, refusal
 from tests.export.ctranslate2_model import ARGOS_METADATA, pack, write_package
-from tests.export.foreign.imported import got, imported, refusal
+from tests.export.foreign.imported import imported
 
 from dragoman_export.importers.ctranslate2 import load_ctranslate2, unpack
 from dragoman_export.importers.files import FormatError

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.export.commands import refusal
 from tests.export.ctranslate2_model import SOURCE, TARGET, WIDTH, Form, binary, write_model
-from tests.export.foreign.imported import refusal
 from tests.export.marian_checkpoint import train_spm
 
 from dragoman_export.importers.ctranslate2 import load_ctranslate2
@@ -23,9 +23,8 @@ NORM = np.ones(WIDTH, np.float32)
 
 
 def load(folder: Path, tokenizer: Path | None = None) -> Subject:
-    return load_ctranslate2(
-        folder, Reading(source_language="de", target_language="en", source_tokenizer=tokenizer)
-    )
+    given = Reading(source_language="de", target_language="en", source_tokenizer=tokenizer)
+    return load_ctranslate2(folder, given)
 
 
 @pytest.fixture
@@ -134,9 +133,7 @@ def test_other_files_are_refused_by_what_was_found(model: Path, content: bytes, 
         ({"decoder/alignment_layer": np.array(4, np.int16)}, "those of layer 4; there are 1"),
     ],
 )
-def test_what_our_transformer_has_no_place_for_is_named(
-    more: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_what_our_transformer_has_not_is_named(more: dict[str, Any], message: str, tmp_path: Path) -> None:
     write_model(tmp_path, Form(more=more))
     with pytest.raises(FormatError, match=message):
         load(tmp_path)

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from dragoman_bundle import Bundle, search
 from sentencepiece import sentencepiece_model_pb2
+from tests.export.commands import got
 from tests.export.ctranslate2_model import TARGET, Form, write_model
-from tests.export.foreign.imported import got, imported, log_probabilities, open_reference
+from tests.export.foreign.imported import imported, log_probabilities, open_reference
 
 from dragoman_export.graphs.step_end import searchable_size
 from dragoman_export.importers.ctranslate2 import load_ctranslate2
@@ -40,6 +41,9 @@ def load(folder: Path) -> Subject:
     return load_ctranslate2(folder, Reading(source_language="de", target_language="en"))
 
 
+Answers = dict[str, Any]
+
+
 def scale_of(subject: Subject) -> float:
     architecture = imported(subject).architecture
     assert isinstance(architecture, TransformerArchitecture)
@@ -59,16 +63,10 @@ def assert_kept(folder: Path, form: Form) -> None:
 def test_every_form_is_the_model_that_it_was(version: int, numbers: str, tmp_path: Path) -> None:
     # Names of variables follow from flags and versions, and numbers are read alike whatever they are of.
     for number, flags in enumerate(FLAGS if numbers == "float32" else FLAGS[::5]):
-        is_pre_norm, has_learned_positions, is_tied, is_shared = flags
-        form = Form(
-            version=version,
-            numbers=numbers,
-            is_pre_norm=is_pre_norm,
-            has_learned_positions=has_learned_positions,
-            is_tied=is_tied,
-            is_shared=is_shared,
+        named = dict(
+            zip(("is_pre_norm", "has_learned_positions", "is_tied", "is_shared"), flags, strict=True)
         )
-        assert_kept(tmp_path / str(number), form)
+        assert_kept(tmp_path / str(number), Form(version=version, numbers=numbers, **named))
 
 
 @pytest.mark.parametrize("activation", range(5))
@@ -82,9 +80,7 @@ def test_what_is_added_to_a_variance_is_what_config_json_says(epsilon: float, tm
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_a_decoder_that_starts_from_zero_has_a_token_more_that_begins(
-    is_shared: bool, tmp_path: Path
-) -> None:
+def test_a_decoder_that_starts_from_zero_has_a_token_more(is_shared: bool, tmp_path: Path) -> None:
     form = Form(starts_from_zero=True, is_shared=is_shared, is_pre_norm=False)
     assert_kept(tmp_path, form)
     subject = load(tmp_path)
@@ -132,7 +128,7 @@ def test_embeddings_are_multiplied_by_what_the_model_says(tmp_path: Path) -> Non
         (Form(version=6, numbers="int8", is_pre_norm=False, is_shared=True, is_tied=False), "fp32"),
     ],
 )
-def test_a_bundle_gives_every_token_the_probability_that_it_had(
+def test_a_bundle_gives_tokens_the_probability_that_they_had(
     form: Form, precisions: str, tmp_path: Path
 ) -> None:
     model = write_model(tmp_path / "m", form)
@@ -208,15 +204,19 @@ NAMES = ("aren-transliteration", "aren-transliteration-i16", "aren-transliterati
 trained = pytest.mark.skipif(not FOLDER.is_dir(), reason="the trained model is not here")
 
 
+def load_arabic(name: str) -> Subject:
+    return load_ctranslate2(FOLDER / name, Reading(source_language="ar", target_language="en"))
+
+
 @pytest.fixture(scope="module")
-def answers() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((FOLDER / "parity.json").read_text(encoding="utf-8"))
+def answers() -> Answers:
+    found: Answers = json.loads((FOLDER / "parity.json").read_text(encoding="utf-8"))
     return found
 
 
 @pytest.fixture(scope="module", params=NAMES)
 def subject(request: pytest.FixtureRequest) -> Subject:
-    return load_ctranslate2(FOLDER / request.param, Reading(source_language="ar", target_language="en"))
+    return load_arabic(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -231,7 +231,7 @@ def stepper_of(bundle: Bundle) -> OnnxStepper:
     return OnnxStepper.between(bundle.source_tokenizer, bundle.target_tokenizer, bundle.path / "fp32")
 
 
-def runs(answers: dict[str, Any], name: str, beam_size: int) -> list[dict[str, Any]]:
+def runs(answers: Answers, name: str, beam_size: int) -> list[dict[str, Any]]:
     """What CTranslate2 answers to each name, computing in float32."""
     (found,) = (
         run["results"]
@@ -255,9 +255,7 @@ def spelling(subject: Subject, source: str, target: str) -> list[float]:
     return log_probabilities(subject, ids, target_ids)
 
 
-def decode(
-    subject: Subject, stepper: Any, sources: list[str], beam_size: int
-) -> list[list[search.Hypothesis]]:
+def decode(subject: Subject, stepper: Any, sources: list[str], beam_size: int) -> Any:
     decoding = replace(subject.decoding, beam_size=beam_size, length_penalty=1.0)
     return search.beam_search(stepper, subject.source_tokenizer.encode_ids(sources), decoding)
 
@@ -265,7 +263,7 @@ def decode(
 @pytest.mark.parametrize("beam_size", [1, 4])
 @trained
 def test_the_reference_spells_every_name_as_ctranslate2_does(
-    answers: dict[str, Any], subject: Subject, beam_size: int, monkeypatch: pytest.MonkeyPatch
+    answers: Answers, subject: Subject, beam_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # By which they rank hypotheses.
     monkeypatch.setattr(search, "length_penalty", lambda num_tokens, alpha: float(num_tokens**alpha))
@@ -278,10 +276,8 @@ def test_the_reference_spells_every_name_as_ctranslate2_does(
 
 
 @trained
-def test_every_token_has_the_probability_that_ctranslate2_gives_it(
-    answers: dict[str, Any], bundle: Bundle
-) -> None:
-    subject = load_ctranslate2(FOLDER / NAMES[0], Reading(source_language="ar", target_language="en"))
+def test_tokens_have_the_probability_that_ctranslate2_gives_them(answers: Answers, bundle: Bundle) -> None:
+    subject = load_arabic(NAMES[0])
     source, target = subject.source_tokenizer, subject.target_tokenizer
     stepper = stepper_of(bundle)
     largest = 0.0
@@ -297,9 +293,7 @@ def test_every_token_has_the_probability_that_ctranslate2_gives_it(
 
 
 @trained
-def test_every_hypothesis_has_the_score_that_ctranslate2_gives_it(
-    answers: dict[str, Any], subject: Subject
-) -> None:
+def test_hypotheses_have_the_score_that_ctranslate2_gives_them(answers: Answers, subject: Subject) -> None:
     for run in runs(answers, name_of(subject), beam_size=4):
         for hypothesis in run["hypotheses"]:
             found = spelling(subject, run["source"], hypothesis["text"])
@@ -308,10 +302,8 @@ def test_every_hypothesis_has_the_score_that_ctranslate2_gives_it(
 
 @pytest.mark.parametrize("beam_size", [1, 4])
 @trained
-def test_the_bundle_spells_every_name_as_ctranslate2_does(
-    answers: dict[str, Any], bundle: Bundle, beam_size: int
-) -> None:
-    subject = load_ctranslate2(FOLDER / NAMES[0], Reading(source_language="ar", target_language="en"))
+def test_the_bundle_spells_as_ctranslate2_does(answers: Answers, bundle: Bundle, beam_size: int) -> None:
+    subject = load_arabic(NAMES[0])
     expected = runs(answers, NAMES[0], beam_size)
     found = decode(subject, stepper_of(bundle), [run["source"] for run in expected], beam_size)
     for run, hypotheses in zip(expected, found, strict=True):

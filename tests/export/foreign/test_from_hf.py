@@ -13,7 +13,8 @@ import pytest
 import torch
 from dragoman_bundle import Bundle, search
 from tests.engine import house
-from tests.export.foreign.imported import got, imported, open_reference, refusal
+from tests.export.commands import got, refusal
+from tests.export.foreign.imported import imported, open_reference
 from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, their_tokenizer, write_marian
 
 from dragoman_export.graphs.step_end import block_size
@@ -72,9 +73,8 @@ def decode(bundle: Bundle, precision: str, beam_size: int) -> list[SentenceResul
     options = SearchOptions(
         beam_size=beam_size, num_hypotheses=1, length_penalty=0.0, max_output_tokens=MAX_TOKENS
     )
-    sentences = [
-        Sentence(source=tuple(source), options=options, return_attention=True) for source in sources(bundle)
-    ]
+    given = map(tuple, sources(bundle))
+    sentences = [Sentence(source=source, options=options, return_attention=True) for source in given]
     return house.decode(decoder, [sentences], EngineLimits())
 
 
@@ -119,9 +119,7 @@ def generate(
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_the_engine_finds_the_tokens_that_generate_finds(
-    checkpoint: Path, bundle: Bundle, beam_size: int
-) -> None:
+def test_the_engine_finds_what_generate_finds(checkpoint: Path, bundle: Bundle, beam_size: int) -> None:
     lengths = set()
     for source, result in zip(sources(bundle), decode(bundle, "fp32", beam_size), strict=True):
         (found,) = result.hypotheses
@@ -149,9 +147,8 @@ def test_where_lengths_count_the_search_differs_in_how_it_divides_and_when_it_en
         assert list(ours.tokens) == tokens
         if ours.ended:  # At the limit theirs is longer, by a certain end.
             assert ours.score == pytest.approx(score, abs=1e-4)
-        tokens, score = generate(
-            checkpoint, ids, decoding.beam_size, length_penalty=1.0, early_stopping=False
-        )
+        beam = decoding.beam_size
+        tokens, score = generate(checkpoint, ids, beam, length_penalty=1.0, early_stopping=False)
         if list(ours.tokens) != tokens:
             # It went on, and found one that is better by its measure.
             assert score > ours.score
@@ -313,11 +310,8 @@ def test_older_files_of_weights_are_read_as_well(tmp_path: Path) -> None:
     model = write_marian(tmp_path / "m")
     (tmp_path / "m" / "model.safetensors").unlink()
     for format_of_2020 in (False, True):
-        torch.save(
-            model.state_dict(),
-            tmp_path / "m" / "pytorch_model.bin",
-            _use_new_zipfile_serialization=not format_of_2020,
-        )
+        path = tmp_path / "m" / "pytorch_model.bin"
+        torch.save(model.state_dict(), path, _use_new_zipfile_serialization=not format_of_2020)
         loaded = imported(load_checkpoint(tmp_path / "m"))
         assert np.array_equal(loaded.weights["output.bias"], model.final_logits_bias[0].numpy())
         shared = model.model.shared.weight.detach().numpy()
@@ -352,9 +346,8 @@ def test_weights_that_are_not_those_of_the_configuration_are_refused(tmp_path: P
     torch.save(lost, tmp_path / "m" / "pytorch_model.bin")
     with pytest.raises(FormatError, match=r"decoder\.layers\.1\.fc1\.bias is only in one of them"):
         load_checkpoint(tmp_path / "m")
-    torch.save(
-        whole | {"model.encoder.layers.9.fc1.bias": torch.zeros(3)}, tmp_path / "m" / "pytorch_model.bin"
-    )
+    more = whole | {"model.encoder.layers.9.fc1.bias": torch.zeros(3)}
+    torch.save(more, tmp_path / "m" / "pytorch_model.bin")
     with pytest.raises(FormatError, match=r"encoder\.layers\.9\.fc1\.bias is only in one of them"):
         load_checkpoint(tmp_path / "m")
 

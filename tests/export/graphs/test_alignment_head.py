@@ -32,9 +32,7 @@ def test_the_best_head_is_chosen_for_what_is_exported_alone(tokenizer: Tokenizer
     (line,) = lines
     head = chosen.model.model.alignment_head
     assert head is not None
-    assert line.startswith(
-        f"alignments: head {head.head + 1} of decoder layer {head.layer + 1}, of the token"
-    )
+    assert f"alignments: head {head.head + 1} of decoder layer {head.layer + 1}, of the token" in line
     assert ("read" in line) == chosen.attention_of_input
     assert replace(chosen, model=subject.model, attention_of_input=False) == subject
 

@@ -114,9 +114,8 @@ def test_what_follows_from_constants_is_constant_whatever_its_size() -> None:
         }}"""
     )
     for name, shape in (("matrix", (LARGER, 2)), ("bias", (LARGER,)), ("never", (LARGER,))):
-        value = next(
-            each for node in model.graph for each in node.inputs if each is not None and each.name == name
-        )
+        given = filter(None, (each for node in model.graph for each in node.inputs))
+        value = next(each for each in given if each.name == name)
         value.replace_all_uses_with(Nodes(model.graph).named(name, np.ones(shape, np.float32)))
     fold_all_constants(model)
     assert [node.op_type for node in model.graph] == ["Transpose", "MatMul", "Add"]

@@ -1,5 +1,6 @@
 """Parts of graphs: attention by kernels and traced, the end of a step, and exponentials against a softmax."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -45,10 +46,9 @@ def test_padding_as_the_engine_pads_changes_no_bit_of_a_context(queries: int, tm
         alone = attend(padded_positions(length))
         # A row of a beam attends as it does by itself.
         for number in range(queries):
-            one = query[:, number : number + 1]
-            np.testing.assert_array_equal(
-                attend(padded_positions(length), one), alone[:, number : number + 1]
-            )
+            own = slice(number, number + 1)
+            found = attend(padded_positions(length), query[:, own])
+            np.testing.assert_array_equal(found, alone[:, own])
         for longest in (length + 1, length + 3, 41, 65, 130):
             np.testing.assert_array_equal(attend(padded_positions(longest)), alone)
 
@@ -67,9 +67,7 @@ WIDTH = 16
         pytest.param(31, (1,), id="a prime, in no blocks"),
     ],
 )
-def test_the_best_are_those_of_all_scores(
-    beam: int, vocabulary: int, barred: tuple[int, ...], tmp_path: Path
-) -> None:
+def test_the_best_are_of_all(beam: int, vocabulary: int, barred: Sequence[int], tmp_path: Path) -> None:
     random = np.random.default_rng(beam)
     weights = {
         Name.OUTPUT: random.normal(size=(vocabulary, WIDTH)).astype(np.float32),

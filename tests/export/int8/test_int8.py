@@ -7,7 +7,14 @@ import onnx_ir as ir
 import onnxruntime
 import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, make_graphs, open_stepper, random_sources
+from tests.export.toy_checkpoint import (
+    CONFIGS,
+    first_outputs,
+    make_checkpoint,
+    make_graphs,
+    open_stepper,
+    random_sources,
+)
 
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
@@ -97,17 +104,15 @@ def test_what_predicts_a_window_and_makes_the_attentional_state_stays_float(
     # A concat score's single column and each row's scale are float everywhere.
     matrices = {name for name, array in weights["int8"].items() if array.ndim == 2 and array.shape[1] > 1}
     model = "model.members.1" if in_ensemble else "model"
-    assert matrices == {
-        f"{model}.{name}" for name in ("window.hidden.weight", "window.direction_2H", "combine.weight")
-    }
+    kept = ("window.hidden.weight", "window.direction_2H", "combine.weight")
+    assert matrices == {f"{model}.{name}" for name in kept}
     for name in matrices:
         np.testing.assert_array_equal(weights["int8"][name], weights["fp32"][name])
 
 
 def test_positions_stay_float(checkpoint: Checkpoint, graphs: dict[str, Graphs]) -> None:
-    transformers = {
-        name: each for name, each in checkpoint.model.named_modules() if isinstance(each, Transformer)
-    }
+    modules = checkpoint.model.named_modules()
+    transformers = {name: each for name, each in modules if isinstance(each, Transformer)}
     for model, is_target in ((graphs["int8"].encoder, False), (graphs["int8"].decoder_step, True)):
         names = [name for name in model.graph.initializers if "positions" in name]
         expected = [
@@ -124,11 +129,7 @@ def test_int8_search_starts_from_a_state_of_zeros(checkpoint: Checkpoint, graphs
     context = stepper.encode(sources)
     for state in context.state.values():
         state[:] = 0
-    ids = np.full((2, 1), 2)
-    outputs, _ = stepper.run_step(
-        context, ids, np.array([[0], [1]]), np.zeros((2, 1), np.float32), forced_SK=ids
-    )
-    assert np.isfinite(outputs["top_score"]).all()
+    assert np.isfinite(first_outputs(stepper, context)["top_score"]).all()
 
 
 @pytest.mark.parametrize(

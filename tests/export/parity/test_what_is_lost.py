@@ -78,9 +78,9 @@ def test_a_sound_model_passes_and_every_mutation_of_it_fails(num_layers: int, no
     for precision, round_model in ROUND.items():
         check_loss(precision, loss_of(words, round_model(model)), rounded, entropy)
         passed = [
-            mutate.__name__
-            for mutate in MUTATIONS
-            if passes(precision, loss_of(words, round_model(mutated(model, mutate))), rounded, entropy)
+            mutation
+            for mutation in MUTATIONS
+            if passes(precision, loss_of(words, round_model(mutated(model, mutation))), rounded, entropy)
         ]
         assert passed == [], precision
 
