@@ -63,21 +63,11 @@ def test_bundle_says_what_the_checkpoint_is(luong: Checkpoint, exported: Path) -
     assert load_recipe(exported / "recipe.toml") == luong.recipe
 
 
-@pytest.mark.parametrize(
-    "told",
-    [
-        "# de-en, version 1",
-        "For tests | nothing else.",
-        "| Training data | Nothing at all |",
-        "| Licence | CC0-1.0 |",
-        '| Credit | Nobody, "really" |',
-        "Not measured yet.",
-        "1,200 steps in 10 minutes",
-        "| fp32 | ",
-    ],
-)
-def test_card_tells_data_licence_credit_and_parity(exported: Path, told: str) -> None:
-    assert told in (exported / "README.md").read_text()
+def test_card_tells_data_licence_credit_and_parity(exported: Path) -> None:
+    card = (exported / "README.md").read_text()
+    told = ("# de-en, version 1", "For tests | nothing else.", "Not measured yet.", "| fp32 | ")
+    told += ("| Training data | Nothing at all |", "| Licence | CC0-1.0 |", '| Credit | Nobody, "really" |')
+    assert [each for each in (*told, "1,200 steps in 10 minutes") if each not in card] == []
 
 
 def test_a_language_model_continues_texts_in_its_own_language(tokenizer: Tokenizer, tmp_path: Path) -> None:

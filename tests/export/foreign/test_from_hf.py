@@ -15,7 +15,7 @@ from dragoman_bundle import Bundle, search
 from tests.engine import house
 from tests.export.commands import got, refusal
 from tests.export.foreign.imported import imported, open_reference
-from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, their_tokenizer, write_marian
+from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, changed, their_tokenizer, write_marian
 
 from dragoman_export.graphs.step_end import block_size
 from dragoman_export.importers.files import FormatError
@@ -54,14 +54,6 @@ def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 def bundle(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     folder = tmp_path_factory.mktemp("models") / "opus-de-en" / "1"
     return got(checkpoint, folder, "--precisions", "fp32,int8")
-
-
-def changed(checkpoint: Path, tmp_path: Path, file: str, changes: dict[str, Any]) -> Path:
-    """A copy of the checkpoint with other values in one of its files."""
-    folder = shutil.copytree(checkpoint, tmp_path / "m")
-    content = json.loads((folder / file).read_text()) | changes
-    (folder / file).write_text(json.dumps(content))
-    return folder
 
 
 def sources(bundle: Bundle) -> list[list[int]]:

@@ -1,6 +1,5 @@
 """Checkpoints of M2M100 and NLLB become bundles of many languages that decode as transformers does."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import torch
 from dragoman_bundle import Bundle, open_bundle
 from tests.engine.house import decode
 from tests.export.commands import call
+from tests.export.marian_checkpoint import changed
 from tests.export.multilingual_checkpoint import TEXT, write_multilingual
 
 from dragoman_export.get.cli import get
@@ -146,10 +146,8 @@ def test_the_codes_of_flores_are_those_that_callers_write() -> None:
 def test_what_is_not_whole_is_refused(
     checkpoint: Path, tmp_path: Path, file: str, change: dict[str, Any], message: str
 ) -> None:
-    folder = shutil.copytree(checkpoint, tmp_path / "m")
-    (folder / file).write_text(json.dumps(json.loads((folder / file).read_text()) | change))
     with pytest.raises(FormatError, match=message):
-        load_checkpoint(folder)
+        load_checkpoint(changed(checkpoint, tmp_path, file, change))
 
 
 def test_options_for_one_pair_are_refused(checkpoint: Path, tmp_path: Path) -> None:
