@@ -35,12 +35,13 @@ from dragoman_export.int8.calibration import Steps, find_steps, with_known_steps
 from dragoman_export.int8.quantize import bounded_states, quantize
 from dragoman_export.model import ExportedModel, Subject
 from dragoman_export.model_card import write_card
-from dragoman_export.options import Report
 from dragoman_export.parity.gate import Parity, ParityGate
 from dragoman_export.parity.loss import ParityError
 from dragoman_export.parity.onnx_stepper import OnnxStepper, ShortlistStepper
 from dragoman_export.parity.sentences import CheckText, text_sources
 from dragoman_export.shortlist.graphs import make_shortlist_graphs
+
+Report = Callable[[str], None]
 
 
 class Stages:

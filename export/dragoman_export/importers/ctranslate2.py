@@ -156,9 +156,7 @@ def _read_model(
     """A folder's model, with languages and sentencepiece models of both sides. Raises FormatError."""
     binary = read_binary(folder / "model.bin")
     if binary.spec not in NUM_HEADS:
-        raise FormatError(
-            f"{binary.path} is a model of kind {binary.spec!r}; what is read is TransformerSpec"
-        )
+        raise binary.error(f" is a model of kind {binary.spec!r}; what is read is TransformerSpec")
     if binary.revision not in REVISIONS:
         raise FormatError(
             f"{binary.path} is of revision {binary.revision} of {binary.spec or 'a Transformer'}; read are "

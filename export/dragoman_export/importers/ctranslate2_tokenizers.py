@@ -4,7 +4,6 @@ CTranslate2 keeps no tokenizer: it is given tokens. A sentencepiece model is fou
 by the user; where all tokens are letters, none is needed.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ from dragoman_bundle.tokenizers.vocabulary_tokenizer import SPACE, VocabularyTok
 from sentencepiece import sentencepiece_model_pb2
 
 from dragoman_export.importers.ctranslate2_variables import BinaryModel
-from dragoman_export.importers.files import FormatError, read_json, read_object, read_text
+from dragoman_export.importers.files import FormatError, read_bytes, read_json, read_object, read_text
+from dragoman_export.importers.subjects import numbered_tokenizer
 
 spm: Any = sentencepiece_model_pb2  # Made by protobuf as it is imported: nothing tells its types.
 
@@ -148,13 +148,8 @@ def _lines(text: str) -> list[str]:
 
 
 FILES = (
-    "{side}.spm",
-    "{short}.spm.model",
-    "sentencepiece.model",
-    "sentencepiece.bpe.model",
-    "shared.spm",
-    "spm.model",
-    "joint.spm.model",
+    *("{side}.spm", "{short}.spm.model", "sentencepiece.model", "sentencepiece.bpe.model"),
+    *("shared.spm", "spm.model", "joint.spm.model"),
 )
 """What sentencepiece models beside a model are called."""
 BPE_FILE = "bpe.model"
@@ -191,18 +186,8 @@ def make_tokenizer(
     unk = ids[settings.unk]
     # A source without an end needs none.
     special = SpecialIds(pad=pad, unk=unk, bos=bos, eos=ids.get(settings.eos, unk))
-    if path is not None:
-        try:
-            model = path.read_bytes()
-        except OSError as error:
-            raise FormatError(f"{path} can't be read: {error.strerror}") from error
-    else:
-        model = _letters_model(vocabulary, side)
-    numbered = json.dumps(ids, ensure_ascii=False).encode()
-    try:
-        tokenizer = VocabularyTokenizer(model, numbered, size=size, ids=special)
-    except ValueError as error:
-        raise FormatError(f"{path or vocabulary.path}: {error}") from error
+    model = _letters_model(vocabulary, side) if path is None else read_bytes(path)
+    tokenizer = numbered_tokenizer(path or vocabulary.path, model, ids, size=size, special=special)
     if path is not None:
         _check_is_its_own(Tokenizer(model), ids, path, vocabulary.path)
     return tokenizer

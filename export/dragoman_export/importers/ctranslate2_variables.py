@@ -50,6 +50,10 @@ class BinaryModel:
         """Names that were not asked for, in order."""
         return sorted({*self.variables, *self.aliases} - self._read)
 
+    def error(self, why: str) -> FormatError:
+        """What is raised of this file."""
+        return FormatError(f"{self.path}{why}")
+
     def count(self, prefix: str) -> int:
         """How many of `prefix_0`, `prefix_1`, … there are with something below them."""
         names = [*self.variables, *self.aliases]
@@ -65,9 +69,7 @@ class BinaryModel:
             want not in (None, size) for want, size in zip(shape, found, strict=True)
         ):
             expected = [size or "any" for size in shape]
-            raise FormatError(
-                f"{self.path}: {name} is {list(found)}, and {expected} is expected of such a model"
-            )
+            raise self.error(f": {name} is {list(found)}, and {expected} is expected of such a model")
         if variable.dtype.kind == "i":
             floats: Floats = np.divide(variable, self._scale(name, variable), dtype=np.float32)
         else:
@@ -113,9 +115,7 @@ class BinaryModel:
         self._read.update((scale_name, f"{name}_scale"))
         scale = self.variables[scale_name].astype(np.float32, copy=False)
         if scale.shape not in ((), (1,), codes.shape[:1]):
-            raise FormatError(
-                f"{self.path}: {scale_name} is {list(scale.shape)}, and {name} has {codes.shape[0]} rows"
-            )
+            raise self.error(f": {scale_name} is {list(scale.shape)}, and {name} has {codes.shape[0]} rows")
         if not (np.isfinite(scale).all() and (scale > 0).all()):
             raise FormatError(f"{self.path}: {scale_name} holds what is no scale")
         return scale.reshape(-1, *[1] * (codes.ndim - 1)) if scale.size > 1 else scale.reshape(())

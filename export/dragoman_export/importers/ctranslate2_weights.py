@@ -58,9 +58,7 @@ def read_transformer(model: BinaryModel, *, norm_epsilon: float) -> Imported:
     """
     source_name = f"encoder/embeddings{'_0' if 'encoder/embeddings_0/weight' in model else ''}/weight"
     if "encoder/embeddings_1/weight" in model:
-        raise FormatError(
-            f"{model.path} has source features beside the tokens; such models can't be exported"
-        )
+        raise model.error(" has source features beside the tokens; such models can't be exported")
     source = model.floats(source_name, None, None)
     target = model.floats("decoder/embeddings/weight", None, None)
     width = source.shape[1]
@@ -91,9 +89,7 @@ def read_transformer(model: BinaryModel, *, norm_epsilon: float) -> Imported:
     weights = {Name.SOURCE: source, Name.TARGET: target, Name.OUTPUT: output}
     weights[Name.BIAS] = _bias(model, "decoder/projection", len(target))
     if target.shape[1] != width:
-        raise FormatError(
-            f"{model.path}: source embeddings are {width} wide and target embeddings {target.shape[1]}"
-        )
+        raise model.error(f": source embeddings are {width} wide and target embeddings {target.shape[1]}")
     for part in layer_parts(architecture):
         theirs = f"{part.side}/layer_{part.layer}/{PARTS[part.name]}"
         if part.inputs:

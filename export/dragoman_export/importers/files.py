@@ -26,14 +26,20 @@ class FormatError(ValueError):
     """A model that is none of its format, is not whole, or has what our models have no place for."""
 
 
-def read_text(path: Path) -> str:
-    """The text in a file. Raises FormatError."""
+def read_bytes(path: Path) -> bytes:
+    """What is in a file. Raises FormatError."""
     try:
-        return path.read_bytes().decode()
+        return path.read_bytes()
     except FileNotFoundError:
         raise FormatError(f"{path.parent} has no {path.name}, which such a model has") from None
     except OSError as error:
         raise FormatError(f"{path} can't be read: {error.strerror}") from error
+
+
+def read_text(path: Path) -> str:
+    """The text in a file. Raises FormatError."""
+    try:
+        return read_bytes(path).decode()
     except UnicodeDecodeError as error:
         raise FormatError(f"{path} is no text in UTF-8: {error}") from error
 

@@ -5,7 +5,6 @@ OPUS-MT, Firefox and Marian's own training have them; and vocabularies: sentence
 model of sentencepiece's.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from dragoman_export.importers.subjects import (
     Origin,
     foreign_subject,
     languages_of_pair,
+    numbered_tokenizer,
     starting_with,
 )
 from dragoman_export.model import Subject
@@ -125,7 +125,7 @@ def load_marian(path: Path, given: Reading = Reading()) -> Subject:
     target_tokens = target.tokenizer(pieces=bos, size=target_size, bos=bos)
     is_one = is_shared and files[0] == files[1] and source.model == target.model
     # A source has no beginning: any of its tokens does.
-    source_bos = bos if is_shared else source.end
+    source_bos = bos if is_shared else source.ids[END]
     source_tokens = target_tokens
     if not is_one:
         source_tokens = source.tokenizer(pieces=pieces[Name.SOURCE], size=source_size, bos=source_bos)
@@ -162,11 +162,6 @@ class Vocabulary:
     ids: Mapping[str, int]
 
     @property
-    def end(self) -> int:
-        """The piece that ends a sentence."""
-        return self.ids[END]
-
-    @property
     def barred(self) -> tuple[int, ...]:
         """The pieces that Marian keeps out of translations."""
         return tuple(self.ids[piece] for piece in (UNKNOWN, *_CONTROL) if piece in self.ids)
@@ -182,12 +177,8 @@ class Vocabulary:
                 "embeddings"
             )
         # There is no padding in Marian: what begins a translation stands in.
-        ids = SpecialIds(pad=bos, unk=self.ids[UNKNOWN], bos=bos, eos=self.end)
-        vocabulary = json.dumps(dict(self.ids), ensure_ascii=False).encode()
-        try:
-            return VocabularyTokenizer(self.model, vocabulary, size=size, ids=ids)
-        except ValueError as error:
-            raise FormatError(f"{self.path}: {error}") from error
+        special = SpecialIds(pad=bos, unk=self.ids[UNKNOWN], bos=bos, eos=self.ids[END])
+        return numbered_tokenizer(self.path, self.model, self.ids, size=size, special=special)
 
 
 def read_vocabulary(path: Path, cutter: Path | None = None) -> Vocabulary:

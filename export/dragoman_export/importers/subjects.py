@@ -4,6 +4,7 @@ Must not know how its files are read. Shapes: V vocabulary, L positions, D width
 """
 
 import dataclasses
+import json
 import math
 import shlex
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,9 @@ from pathlib import Path
 
 import numpy as np
 from dragoman_bundle.decoding import DecodingDefaults
+from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
 from dragoman_export.graphs.step_end import searchable_size
 from dragoman_export.importers.files import FormatError
@@ -123,6 +126,17 @@ def languages_of_pair(where: Path, source: str | None, target: str | None) -> tu
         if not language:
             raise FormatError(f"{where} does not say its {side} language; give it with --{side}-language")
     return str(source), str(target)
+
+
+def numbered_tokenizer(
+    path: Path, model: bytes, numbers: Mapping[str, int], *, size: int, special: SpecialIds
+) -> VocabularyTokenizer:
+    """A sentencepiece model with numbers of its pieces. Raises FormatError, which names the path."""
+    try:
+        vocabulary = json.dumps(dict(numbers), ensure_ascii=False).encode()
+        return VocabularyTokenizer(model, vocabulary, size=size, ids=special)
+    except ValueError as error:
+        raise FormatError(f"{path}: {error}") from error
 
 
 def spelled(pattern: str) -> list[str]:

@@ -85,10 +85,8 @@ def find_steps(graphs: Graphs, words: OwnWords, open_stepper: Callable[[Path], O
 
 def with_known_steps(graphs: Graphs, steps: Steps, known: Mapping[str, float]) -> Steps:
     """The steps, but where those of rows are known by the name of the weight that they are multiplied by."""
-    return Steps(
-        {**steps.encoder, **_known_steps(graphs.encoder, known)},
-        {**steps.decoder_step, **_known_steps(graphs.decoder_step, known)},
-    )
+    encoder, decoder_step = (_known_steps(each, known) for each in (graphs.encoder, graphs.decoder_step))
+    return Steps({**steps.encoder, **encoder}, {**steps.decoder_step, **decoder_step})
 
 
 def _known_steps(model: ir.Model, known: Mapping[str, float]) -> dict[str, float]:
