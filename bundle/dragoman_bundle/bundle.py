@@ -152,8 +152,7 @@ def look_at_bundle(path: Path) -> Manifest:
 
 def source_tags(folder: Path, manifest: Manifest) -> frozenset[str]:
     """The tags that may stand before a source, as the bundle's tokenizer alone tells. Raises BundleError."""
-    name = manifest.source_pieces or manifest.source_tokenizer
-    content = _read(folder, manifest, name)
+    content = _read(folder, manifest, manifest.source_pieces or manifest.source_tokenizer)
     tags = [chr(code) for code in range(ord(FIRST_TAG), ord(LAST_TAG) + 1)]
     # In JSON they may be escaped. Most vocabularies have none, and to load one takes long.
     if not any(tag.encode() in content or f"\\u{ord(tag):x}".encode() in content for tag in tags):

@@ -17,10 +17,9 @@ from dragoman_bundle.errors import (
     MAX_LENGTH_PENALTY,
     ManifestError,
     check_language,
-    check_line,
-    check_lines,
     check_name,
     check_number,
+    check_text,
 )
 
 FORMAT_VERSION = 8
@@ -75,9 +74,9 @@ class Architecture:
     """Layers, widths and attention, for people."""
 
     def __post_init__(self) -> None:
-        check_line("architecture.family", self.family, _MAX_LINE)
+        check_text("architecture.family", self.family, _MAX_LINE)
         check_number("architecture.parameters", self.parameters, 0, _MAX_PARAMETERS)
-        check_lines("architecture.description", self.description, _MAX_DESCRIPTION)
+        check_text("architecture.description", self.description, _MAX_DESCRIPTION, has_lines=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +113,7 @@ class TensorSpec:
     padded behind; in the others they end at the last, and are padded before. Since version 7."""
 
     def __post_init__(self) -> None:
-        check_line("a tensor's name", self.name, _MAX_LINE)
+        check_text("a tensor's name", self.name, _MAX_LINE)
         for precision, element in self.dtype.items():
             check_precision(precision)
             if element not in _ELEMENT_TYPES:
@@ -125,7 +124,7 @@ class TensorSpec:
             if isinstance(size, int):
                 check_number(f"{self.name}'s size", size, 1, 2**31 - 1)
             else:
-                check_line(f"{self.name}'s size", size, _MAX_LINE)
+                check_text(f"{self.name}'s size", size, _MAX_LINE)
         if self.growth_axis is not None:
             check_number(f"{self.name}'s growth_axis", self.growth_axis, 0, len(self.shape) - 1)
         for precision in self.padded_behind:
@@ -184,7 +183,7 @@ class Quality:
 
     def __post_init__(self) -> None:
         for name in ("test_set", "metric", "signature", "precision"):
-            check_line(f"quality.{name}", getattr(self, name), _MAX_LINE)
+            check_text(f"quality.{name}", getattr(self, name), _MAX_LINE)
         check_number("quality.score", self.score, -_MAX_SCORE, _MAX_SCORE)
         check_number("quality.beam_size", self.beam_size, 1, MAX_BEAM_SIZE)
         if self.length_penalty is not None:
@@ -273,8 +272,8 @@ class Manifest:
         if len(set(self.precisions)) < len(self.precisions):
             raise ManifestError(f"precisions names one twice: {', '.join(self.precisions):.80}")
         check_number("the number of qualities", len(self.quality), 0, _MAX_QUALITIES)
-        check_lines("licence", self.licence, _MAX_LICENCE)
-        check_lines("credit", self.credit, _MAX_CREDIT)
+        check_text("licence", self.licence, _MAX_LICENCE, has_lines=True)
+        check_text("credit", self.credit, _MAX_CREDIT, has_lines=True)
         check_number("the number of files", len(self.files), 0, _MAX_FILES)
         if self.language_token is not None and self.source_pieces is None:
             raise ManifestError("language_token needs source_pieces: only such tokenizers know one")
@@ -283,7 +282,7 @@ class Manifest:
         check_number("the number of languages", len(self.languages), 0, _MAX_LANGUAGES)
         for language, piece in self.languages.items():
             check_language("a language", language)
-            check_line(f"the piece of {language}", piece, _MAX_LINE)
+            check_text(f"the piece of {language}", piece, _MAX_LINE)
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -58,8 +58,7 @@ class ImportedModel(ExportedModel):
     reference_name = "its equations in NumPy"
 
     def reference(self) -> ReferenceModel:
-        family = TransformerReference if self.is_transformer else S2SReference
-        return family(self.imported)
+        return (TransformerReference if self.is_transformer else S2SReference)(self.imported)
 
 
 class KeptTo:

@@ -208,5 +208,4 @@ def _is_same_measure(old: Quality, new: Quality) -> bool:
     """Whether both were measured in the same way, as far as the old one tells."""
     same = replace(old, score=new.score, signature=new.signature)
     keys = ("shortlist", "length_penalty")
-    unrecorded = {key: getattr(new, key) for key in keys if getattr(old, key) is None}
-    return replace(same, **unrecorded) == new
+    return replace(same, **{key: getattr(new, key) for key in keys if getattr(old, key) is None}) == new

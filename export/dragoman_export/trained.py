@@ -48,8 +48,7 @@ class TrainedModel(ExportedModel):
     def graphs(self, *, dtype: ir.DataType = ir.DataType.FLOAT, for_cpu: bool = False) -> Graphs:
         if self.imported is not None:
             return super().graphs(dtype=dtype, for_cpu=for_cpu)
-        is_half = dtype == ir.DataType.FLOAT16
-        return trace(self.model, dtype=torch.float16 if is_half else torch.float32)
+        return trace(self.model, dtype=torch.float16 if (dtype == ir.DataType.FLOAT16) else torch.float32)
 
 
 def subject_of(members: Sequence[Checkpoint]) -> Subject:

@@ -92,8 +92,7 @@ def test_a_manifest_of_gigabytes_is_refused_before_it_is_read(bundle_folder: Pat
 
 def test_a_tokenizer_of_gigabytes_is_refused_before_it_is_read(bundle_folder: Path) -> None:
     """Its checksum alone takes no memory: where it is right, the size is what is left."""
-    path = bundle_folder / "shared.spm"
-    os.truncate(path, MAX_TOKENIZER_BYTES + 1)
+    os.truncate(bundle_folder / "shared.spm", MAX_TOKENIZER_BYTES + 1)
     seal(bundle_folder, Manifest.from_json((bundle_folder / "manifest.json").read_text()))
     tracemalloc.start()
     with pytest.raises(

@@ -125,8 +125,7 @@ class Model:
     def _normalise(self, x: Array, name: str) -> Array:
         centred = x - x.mean(axis=1, keepdims=True)
         variance = np.square(centred).mean(axis=1, keepdims=True)
-        epsilon = self.form.config.get("layer_norm_epsilon") or 1e-5
-        normal = centred / np.sqrt(variance + epsilon)
+        normal = centred / np.sqrt(variance + (self.form.config.get("layer_norm_epsilon") or 1e-5))
         return np.array(normal * self.variables[f"{name}/gamma"] + self.variables[f"{name}/beta"])
 
 
@@ -146,8 +145,7 @@ def _attention(query: Array, key: Array, value: Array, *, is_causal: bool) -> Ar
 def write_model(folder: Path, form: Form, seed: int = 5) -> Model:
     """Writes a model's files, without anything that cuts text, and returns what they hold."""
     folder.mkdir(parents=True, exist_ok=True)
-    variables = _random_variables(form, np.random.default_rng(seed))
-    stored, aliases, floats = _quantize(form, variables)
+    stored, aliases, floats = _quantize(form, _random_variables(form, np.random.default_rng(seed)))
     for name, value in form.more.items():
         stored.pop(name, None)
         if value is not None:

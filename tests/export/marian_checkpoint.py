@@ -92,8 +92,7 @@ def write_marian(folder: Path, *, separate: bool = False, **changes: Any) -> tor
 def changed(checkpoint: Path, tmp_path: Path, file: str, changes: dict[str, Any]) -> Path:
     """A copy of the checkpoint with other values in one of its files."""
     folder = shutil.copytree(checkpoint, tmp_path / "m")
-    content = json.loads((folder / file).read_text()) | changes
-    (folder / file).write_text(json.dumps(content))
+    (folder / file).write_text(json.dumps(json.loads((folder / file).read_text()) | changes))
     return folder
 
 

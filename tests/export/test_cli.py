@@ -154,8 +154,7 @@ def test_export_calibrates_the_confidence_on_the_validation_set(
         assert confidence is not None
         assert (confidence.sentences, confidence.length_ratio) == (120, 1)
         # The toy says nothing right.
-        usual = Evidence(log_probability=-1, shortness=0, repetition=0)
-        assert confidence.probability(usual) < 0.05
+        assert confidence.probability(Evidence(log_probability=-1, shortness=0, repetition=0)) < 0.05
     else:
         assert confidence is None
         assert re.search(rf" no confidence: [^;]*{told}", said)

@@ -83,8 +83,7 @@ def test_a_language_model_continues_texts_in_its_own_language(tokenizer: Tokeniz
 
 
 def test_two_vocabularies_make_two_tokenizers(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    checkpoint = make_checkpoint(CONFIGS["bahdanau-gru"], tokenizer, train_tokenizer(36))
-    export(checkpoint, tmp_path / "1")
+    export(make_checkpoint(CONFIGS["bahdanau-gru"], tokenizer, train_tokenizer(36)), tmp_path / "1")
     bundle = assembly.open_bundle(tmp_path / "1")
     assert (bundle.source_tokenizer.vocabulary_size, bundle.target_tokenizer.vocabulary_size) == (40, 36)
     tokenizers = (bundle.manifest.source_tokenizer, bundle.manifest.target_tokenizer)

@@ -194,8 +194,7 @@ def _unpack(file: RemoteFile, packed: Path, path: Path) -> None:
 
 def _open(url: str, headers: dict[str, str]) -> "http.client.HTTPResponse":
     request = urllib.request.Request(url, headers=_HEADERS | headers)
-    response: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS)
-    return response
+    return urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS)
 
 
 def _size(path: Path) -> int:

@@ -202,8 +202,7 @@ def _firefox(address: Address, read: Read, source: str, target: str) -> Iterator
 def _firefox_file(entry: Mapping[str, Any], address: Address) -> tuple[_FirefoxSet, str, RemoteFile] | None:
     """A file, its kind and its model; None for a record of something else, or a version before release."""
     attachment = entry.get("attachment")
-    keys = ("name", "fileType", "sourceLanguage", "targetLanguage", "version")
-    values = [entry.get(key) for key in keys]
+    values = [entry.get(key) for key in ("name", "fileType", "sourceLanguage", "targetLanguage", "version")]
     if not isinstance(attachment, dict) or not all(isinstance(value, str) for value in values):
         return None
     name, kind, source, target, version = map(str, values)

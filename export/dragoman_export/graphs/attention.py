@@ -75,8 +75,7 @@ def softmax(build: GraphBuilder, scores_XHQN: ir.Value, mask: Mask) -> ir.Value:
     largest = build.op("ReduceMax", [scores, build.constant([-1])], keepdims=1)
     exponents = build.op("Clip", [build.op("Sub", [scores, largest]), least])
     powers = build.op("Where", [mask.is_masked, zero, build.op("Exp", [exponents])], dtype=ir.DataType.FLOAT)
-    sums_XHQ2 = product(build, powers, mask.columns)
-    return build.op("Div", [powers, build.slice(sums_XHQ2, 0, 1, 3)])
+    return build.op("Div", [powers, build.slice(product(build, powers, mask.columns), 0, 1, 3)])
 
 
 def product(build: GraphBuilder, rows_XHQN: ir.Value, columns: ir.Value) -> ir.Value:

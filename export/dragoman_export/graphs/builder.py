@@ -53,8 +53,7 @@ def constant_array(value: ir.Value | None) -> NDArray[Any] | None:
     """The array of an initializer; None for any other value."""
     if value is None or value.producer() is not None or value.const_value is None:
         return None
-    array: NDArray[Any] = value.const_value.numpy()
-    return array
+    return value.const_value.numpy()
 
 
 def stored_array(value: ir.Value | None) -> NDArray[Any]:
@@ -260,8 +259,7 @@ class GraphBuilder(Nodes):
         self, value: ir.Value, start: int, end: int, axis: int, shape: Shape | ir.Shape | None = None
     ) -> ir.Value:
         """The part of a value from `start` up to `end` along an axis."""
-        bounds = [self.constant([number]) for number in (start, end, axis)]
-        return self.op("Slice", [value, *bounds], shape)
+        return self.op("Slice", [value, *[self.constant([number]) for number in (start, end, axis)]], shape)
 
     def linear(self, rows: ir.Value, name: str) -> ir.Value:
         """A linear layer: [..., K] -> [..., N]."""

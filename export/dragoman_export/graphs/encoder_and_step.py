@@ -72,8 +72,7 @@ class DecoderStepGraph(nn.Module):
             dict(zip(self.memory_names, memory, strict=True)),
             dict(zip(self.state_names, gathered, strict=True)),
         )
-        logits_RV = self.model.output(features_RD)
-        token_score_RV = logits_RV.float().log_softmax(dim=-1)
+        token_score_RV = self.model.output(features_RD).float().log_softmax(dim=-1)
         forced_score_R1 = token_score_RV.gather(1, forced_SK.reshape(-1, 1))
         top_score, top_index = best_continuations(token_score_RV, score_SK)
         forced_score = forced_score_R1.reshape(sentences, beam) + score_SK

@@ -149,8 +149,7 @@ class _Encoder(_Side):
             scan_output_directions=[direction],
         )
         outputs = build.slice(outputs, 0, -1, 0, ["S", "T", a.units])
-        is_added = a.skip and number > 0
-        return build.op("Add", [outputs, x], outputs.shape) if is_added else outputs
+        return build.op("Add", [outputs, x], outputs.shape) if a.skip and number > 0 else outputs
 
     def _position(self, name: str) -> ir.Graph:
         """One position: the old state, what is given and whether it is inside -> the new state, twice."""
@@ -184,8 +183,7 @@ class _Step(_Side):
         old = [build.op("Gather", [value, parent_R], [ROWS, a.units], axis=0) for value in old]
         token_R = build.reshape(inputs.token, [-1], [ROWS])
         embedded = build.op("Gather", [build.weight(Name.TARGET), token_R], [ROWS, a.embedding_size], axis=0)
-        given = self._product(embedded, "decoder.0.0.input")
-        hidden = self._cell(given, old[0], "decoder.0.0")
+        hidden = self._cell(self._product(embedded, "decoder.0.0.input"), old[0], "decoder.0.0")
         sizes = build.op("Shape", [inputs.token], [2], INT64)
         context, attention = self._attend(hidden, keys, values, mask_ST, sizes)
         for cell in range(1, a.base_cells):

@@ -77,8 +77,7 @@ class _Side:
     def _residual(self, x: ir.Value, around: str, change: Callable[[ir.Value], ir.Value]) -> ir.Value:
         """The sublayer's change added to what it reads, which is normalised before it, or the sum."""
         if self._a.norm == "pre":
-            changed = change(self._norm(x, f"{around}.norm"))
-            return self._build.op("Add", [x, changed], x.shape)
+            return self._build.op("Add", [x, change(self._norm(x, f"{around}.norm"))], x.shape)
         return self._norm(self._build.op("Add", [x, change(x)], x.shape), f"{around}.norm")
 
     def _feed_forward(self, x: ir.Value, layer: str) -> ir.Value:
@@ -301,8 +300,7 @@ class _Step(_Side):
         build = self._build
         if heads > 1:
             parts = build.ops("Split", [weights_SHKT], [None] * heads, axis=1, num_outputs=heads)
-            total = build.op("Sum", parts)
-            weights_SHKT = build.op("Div", [total, build.constant(float(heads), FLOAT)])
+            weights_SHKT = build.op("Div", [build.op("Sum", parts), build.constant(float(heads), FLOAT)])
         return build.op("Squeeze", [weights_SHKT, build.constant([1])])
 
     def _one_head(self, values_SHXX: ir.Value, head: int) -> ir.Value:

@@ -221,5 +221,4 @@ def _letters_model(vocabulary: Vocabulary, side: str) -> bytes:
     model.pieces.add(piece="<unk>", score=0, type=spm.ModelProto.SentencePiece.UNKNOWN)
     for token in dict.fromkeys(tokens):
         model.pieces.add(piece=token, score=0)
-    serialised: bytes = model.SerializeToString()
-    return serialised
+    return model.SerializeToString()

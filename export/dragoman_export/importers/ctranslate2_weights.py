@@ -131,8 +131,7 @@ def _bias(model: BinaryModel, name: str, size: int) -> Floats:
 def _read_side(model: BinaryModel, side: str, width: int) -> _Side:
     def told(name: str, default: float) -> float:
         """A setting of this side; in older revisions, of both."""
-        common = model.number(name, default)
-        return model.number(f"{side}/{name}", common)
+        return model.number(f"{side}/{name}", model.number(name, default))
 
     layers = model.count(f"{side}/layer")
     if not layers:

@@ -185,8 +185,7 @@ class _Tensor:
                 f"a tensor ends at {last} of storage {self.storage.key}, of {len(numbers)} numbers"
             )
         strides = [step * numbers.itemsize for step in self.stride]
-        begin = numbers[self.offset :]
-        return np.lib.stride_tricks.as_strided(begin, self.size, strides, writeable=False)
+        return np.lib.stride_tricks.as_strided(numbers[self.offset :], self.size, strides, writeable=False)
 
 
 class _Unpickler(pickle.Unpickler):

@@ -95,8 +95,7 @@ class Parameters:
                     self._step(ours, [OUTPUT_ALPHA])
         elif f"{output}_Wt" in self:
             # This one alone is [outputs, inputs] in Marian, too.
-            array = self._floats(f"{output}_Wt")
-            self.weights[Name.OUTPUT] = np.ascontiguousarray(array)
+            self.weights[Name.OUTPUT] = np.ascontiguousarray(self._floats(f"{output}_Wt"))
             self._check(Name.OUTPUT, [f"{output}_Wt"], (pieces, width))
         else:
             self.matrix(Name.OUTPUT, [f"{output}_W"], outputs=pieces, inputs=width)

@@ -208,8 +208,7 @@ class _Options:
         value = self._options.get(name, default)
         if type(value) not in (kinds or (type(default),)):
             self._refuse(name, f"is no {type(default).__name__}")
-        found: Value = value
-        return found
+        return value
 
     def _refuse(self, name: str, why: str) -> None:
         raise FormatError(f"{self._path}: {name} is {self._options.get(name)!r}, which {why}")

@@ -85,5 +85,4 @@ def lexicon_of(path: Path) -> Path | None:
     """The shortlist that a model of Marian's has beside it."""
     if kind_of(path) != "marian":
         return None
-    folder = path if path.is_dir() else path.parent
-    return next(iter(sorted(folder.glob("lex*s2t*"))), None)
+    return next(iter(sorted((path if path.is_dir() else path.parent).glob("lex*s2t*"))), None)

@@ -54,8 +54,7 @@ def _noise(rows_NK: NDArray[np.float32], step_N: NDArray[np.float32]) -> NDArray
     """Mean square of what rounding to these steps changes in each row."""
     steps_N1 = step_N[:, None]
     rounded_NK = np.rint(rows_NK / steps_N1) * steps_N1
-    noise_N: NDArray[np.float32] = np.square(rounded_NK - rows_NK).mean(axis=1)
-    return noise_N
+    return np.square(rounded_NK - rows_NK).mean(axis=1)
 
 
 MAX_ROWS = 64

@@ -140,8 +140,7 @@ class Int8Graph(Nodes):
         largest_code = self.named("int8.largest_code", np.float32(LARGEST))
         inverse = self.named("int8.one_over_largest_code", np.float32(1 / LARGEST))
         offset = self.named("int8.offset", np.float32(ZERO_POINT + 0.5))
-        magnitudes = self.op("Abs", [value])
-        maximum = self.op("ReduceMax", [magnitudes, self.last_axis], keepdims=1)
+        maximum = self.op("ReduceMax", [self.op("Abs", [value]), self.last_axis], keepdims=1)
         maximum = self.op("Max", [maximum, smallest])
         shifted = self.op("Add", [self.op("Mul", [value, self.op("Div", [largest_code, maximum])]), offset])
         # A cast to an integer drops the fraction, and what it drops it from is positive: it is a floor.
@@ -162,8 +161,7 @@ class Int8Graph(Nodes):
         return result if bias is None else self.op("Add", [result, bias])
 
     def replace(self, node: ir.Node, *results: ir.Value) -> None:
-        of_node = zip(node.outputs, results, strict=True)
-        self.bounded |= {new for old, new in of_node if old in self.bounded}
+        self.bounded |= {new for old, new in zip(node.outputs, results, strict=True) if old in self.bounded}
         super().replace(node, *results)
 
 

@@ -106,14 +106,12 @@ def replace_product(int8: Int8Graph, node: ir.Node) -> None:
         weight = int8.weight(name, piece, output_axis=found.output_axis)
         if found.is_transposed:
             weight = Int8Weight(int8.op("Transpose", [weight.codes], perm=[1, 0]), weight.scale)
-        rows_of_part = int8.rows(parts[place], outputs)
-        products.append(int8.product(rows_of_part, weight, bias if place == 0 else None))
+        products.append(int8.product(int8.rows(parts[place], outputs), weight, bias if place == 0 else None))
     result = products[0]
     for product in products[1:]:
         result = int8.op("Add", [result, product])
     if is_flattened:
-        shape = int8.named(f"int8.rows_of_{outputs}", np.array([-1, outputs]))
-        result = int8.op("Reshape", [result, shape])
+        result = int8.op("Reshape", [result, int8.named(f"int8.rows_of_{outputs}", np.array([-1, outputs]))])
     int8.replace(last, result)
 
 
@@ -129,8 +127,7 @@ def _replace_table(
     rows_VE, columns_EN = (int8.op("Cast", [each], to=ir.DataType.FLOAT) for each in codes)
     if product.is_transposed:
         columns_EN = int8.op("Transpose", [columns_EN], perm=[1, 0])
-    sums_VN = int8.op("MatMul", [rows_VE, columns_EN])
-    table_VN = int8.op("Mul", [sums_VN, columns.scale])
+    table_VN = int8.op("Mul", [int8.op("MatMul", [rows_VE, columns_EN]), columns.scale])
     table_VN = int8.op("Mul", [table_VN, int8.op("Unsqueeze", [rows.scale, int8.last_axis])])
     if product.bias is not None:
         table_VN = int8.op("Add", [table_VN, product.bias])

@@ -220,8 +220,7 @@ def _check_steps(words: Words, found: Loss) -> None:
 def _random_candidates(random: np.random.Generator, vocabulary: int, eos_id: int) -> Ids:
     """The end and some other tokens, up to half of the vocabulary."""
     most = min(vocabulary // 2, MAX_CANDIDATES)
-    others = random.choice(vocabulary, random.integers(2, max(3, most)), replace=False)
-    return np.union1d(others, [eos_id])
+    return np.union1d(random.choice(vocabulary, random.integers(2, max(3, most)), replace=False), [eos_id])
 
 
 def _steps(hypothesis: Hypothesis, eos_id: int) -> list[int]:

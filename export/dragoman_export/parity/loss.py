@@ -180,8 +180,7 @@ def score_alone(stepper: OnnxStepper, sources: Sentences, targets: Sentences) ->
     read_US, forced_US, runs_US = tokens_along(targets, bos_id=stepper.bos_id, eos_id=stepper.eos_id)
     steps = steps_of_graphs(stepper, stepper.encode(sources), read_US, forced_US)
     score_US = np.stack([found["forced_score"][:, 0] for found, _ in steps])
-    total_S: Scores = np.where(runs_US, score_US, 0).sum(axis=0)
-    return total_S
+    return np.where(runs_US, score_US, 0).sum(axis=0)
 
 
 _Step = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
@@ -211,8 +210,7 @@ def _draw(probability_SV: Floats, random: np.random.Generator) -> Ids:
     """A token for each sentence, each as probable as it says."""
     below_SV = probability_SV.cumsum(axis=1)
     mark_S1 = random.random((len(below_SV), 1)) * below_SV[:, -1:]
-    drawn_S: Ids = (below_SV <= mark_S1).sum(axis=1)
-    return drawn_S
+    return (below_SV <= mark_S1).sum(axis=1)
 
 
 def _loss(expected: Answers, found: Answers) -> Loss:

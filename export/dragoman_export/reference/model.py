@@ -94,8 +94,7 @@ class Reference(ReferenceModel):
                 rows = _rounded(rows, ROW_CODES)
             else:
                 rows = np.clip(np.rint(rows / step), -ROW_CODES, ROW_CODES) * step
-        product: NDArray[Any] = rows.astype(np.float32, copy=False) @ self.weights[name].T
-        return product
+        return rows.astype(np.float32, copy=False) @ self.weights[name].T
 
     def linear(self, rows: Array, name: str) -> Array:
         """The same with the bias that stands beside it."""
@@ -124,8 +123,7 @@ class Reference(ReferenceModel):
 
 def _rounded(rows: NDArray[Any], largest_code: int) -> NDArray[Any]:
     step = np.maximum(np.abs(rows).max(axis=-1, keepdims=True), 1e-30) / largest_code
-    rounded: NDArray[Any] = np.rint(rows / step) * step
-    return rounded
+    return np.rint(rows / step) * step
 
 
 def source_mask(source_ST: Ids, source_length_S: Ids) -> Array:
@@ -137,14 +135,12 @@ def masked_softmax(scores: Array, mask: Array) -> Array:
     """Softmax over the last axis of what is not masked."""
     scores = np.where(mask > 0, scores, -np.inf)
     exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights: Array = exponentials / exponentials.sum(axis=-1, keepdims=True)
-    return weights
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
 def sigmoid(x: Array) -> Array:
     """The logistic function."""
-    y: Array = 1 / (1 + np.exp(-x))
-    return y
+    return 1 / (1 + np.exp(-x))
 
 
 class ReferenceStepper:
@@ -170,8 +166,7 @@ class ReferenceStepper:
         sentences, beam = token_SK.shape
         state = {name: value[parent_SK.reshape(-1)] for name, value in state.items()}
         logits_RV, _, state = self._reference.step(token_SK, memory, state)
-        scores_RV = self._reference.token_scores(logits_RV) + score_SK.reshape(-1, 1)
-        scores_SX = scores_RV.reshape(sentences, -1)
+        scores_SX = (self._reference.token_scores(logits_RV) + score_SK.reshape(-1, 1)).reshape(sentences, -1)
         best_SC = np.argpartition(scores_SX, -2 * beam, axis=1)[:, -2 * beam :]
         # Of equal ones the first goes first.
         best_SC.sort(axis=1)

@@ -79,8 +79,7 @@ class S2SReference(Reference):
                 new_SH = self._cell(x_STD[:, place] if cell == 0 else None, new_SH, f"{name}.{cell}")
             hidden_SH = np.where(mask_ST[:, place, None] > 0, new_SH, hidden_SH)
             outputs_STH[:, place] = hidden_SH
-        is_added = a.skip and (number > 0)
-        return outputs_STH + x_STD if is_added else outputs_STH
+        return outputs_STH + x_STD if a.skip and number > 0 else outputs_STH
 
     def _cell(self, inputs_RD: Array | None, hidden_RH: Array, name: str) -> Array:
         """A GRU's new state; a cell without inputs is a transition."""
@@ -98,12 +97,10 @@ class S2SReference(Reference):
         return (1 - update) * candidate + update * hidden_RH
 
     def _attend(self, hidden_RH: Array, memory: Arrays, shape: tuple[int, ...]) -> tuple[Array, Array]:
-        query_RM = self._product(hidden_RH, "attention.query")
-        query_SK1M = query_RM.reshape(*shape, 1, -1)
+        query_SK1M = self._product(hidden_RH, "attention.query").reshape(*shape, 1, -1)
         scores_SKT = np.tanh(query_SK1M + memory["keys"][:, None]) @ self.weights["attention.direction"]
         attention_SKT = masked_softmax(scores_SKT, memory["mask"][:, None])
-        context_SKM = attention_SKT @ memory["values"]
-        return context_SKM.reshape(len(hidden_RH), -1), attention_SKT
+        return (attention_SKT @ memory["values"]).reshape(len(hidden_RH), -1), attention_SKT
 
     def _dense(self, rows: Array, name: str) -> Array:
         return self._product(rows, name) + self.weights[f"{name}.bias"]

@@ -107,8 +107,7 @@ class TransformerReference(Reference):
     def _embed(self, embedding: str, token: Ids, positions: str, position: Ids) -> Array:
         table_LD = self.weights[positions]
         vectors: Array = table_LD[np.minimum(position, len(table_LD) - 1)]
-        embedded: Array = self.weights[embedding][token].astype(np.float64)
-        return embedded * self.architecture.embedding_scale + vectors
+        return self.weights[embedding][token].astype(np.float64) * self.architecture.embedding_scale + vectors
 
     def _residual(self, x: Array, name: str, sublayer: Callable[[Array], Array]) -> Array:
         """The sublayer's change added to its input; normalised before it, or the sum."""

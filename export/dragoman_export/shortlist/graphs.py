@@ -77,8 +77,7 @@ def _step_graph(model: ir.Model) -> ir.Model:
     memory = {name: build.input(f"memory.{name}", shape, dtype) for name, (dtype, shape) in specs}
 
     token, score_SK = inputs["token"], inputs["score"]
-    sizes = build.op("Shape", [token])
-    logits_SKC = _logits(build, product, memory, sizes, width)
+    logits_SKC = _logits(build, product, memory, build.op("Shape", [token]), width)
     infinity = build.named("shortlist.out_of_reach", np.float32(-np.inf))
     bias_SC = build.op("Where", [memory["candidate_mask"], memory["output_bias"], infinity])
     logits_SKC = build.op("Add", [logits_SKC, build.op("Unsqueeze", [bias_SC, _axis(build, 1)])])
@@ -131,8 +130,7 @@ def _logits(
     """[S, K, C] float32, without the bias."""
 
     def by_sentence(rows: ir.Value, width: int) -> ir.Value:
-        shape = build.op("Concat", [sizes, _axis(build, width)], axis=0)
-        return build.op("Reshape", [rows, shape])
+        return build.op("Reshape", [rows, build.op("Concat", [sizes, _axis(build, width)], axis=0)])
 
     rows_SKD, weight_SDC = by_sentence(product.rows, width), memory["output_weight"]
     if product.weight_scale is None:

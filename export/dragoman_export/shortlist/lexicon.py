@@ -157,8 +157,7 @@ def _read_table(
         np.array(list(probabilities.values())),
         source_vocabulary=source.vocabulary_size,
     )
-    by_id = np.arange(target.vocabulary_size, 0, -1)
-    return make_shortlist(table, by_id, source, target, options)
+    return make_shortlist(table, np.arange(target.vocabulary_size, 0, -1), source, target, options)
 
 
 def _read_map(
@@ -224,8 +223,7 @@ def make_shortlist(
     """
     pruned = table.prune(max_targets=options.max_targets, min_probability=options.min_probability)
     frequent = np.argsort(-np.asarray(count), kind="stable")[: options.num_frequent]
-    rows = np.split(pruned.target_P, pruned.first_V[1:-1])
-    return shortlist_of(rows, frequent, source, target)
+    return shortlist_of(np.split(pruned.target_P, pruned.first_V[1:-1]), frequent, source, target)
 
 
 def shortlist_of(

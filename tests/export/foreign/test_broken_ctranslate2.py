@@ -148,8 +148,7 @@ def test_what_our_transformer_has_not_is_named(more: dict[str, Any], message: st
     ],
 )
 def test_codes_without_a_sound_scale_are_refused(scale: Any, message: str, tmp_path: Path) -> None:
-    more = {"encoder/layer_0/ffn/linear_0/weight_scale": scale}
-    write_model(tmp_path, Form(numbers="int8", more=more))
+    write_model(tmp_path, Form(numbers="int8", more={"encoder/layer_0/ffn/linear_0/weight_scale": scale}))
     with pytest.raises(FormatError, match=message):
         load(tmp_path)
 

@@ -81,8 +81,7 @@ def test_what_is_added_to_a_variance_is_what_config_json_says(epsilon: float, tm
 
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_a_decoder_that_starts_from_zero_has_a_token_more(is_shared: bool, tmp_path: Path) -> None:
-    form = Form(starts_from_zero=True, is_shared=is_shared, is_pre_norm=False)
-    assert_kept(tmp_path, form)
+    assert_kept(tmp_path, Form(starts_from_zero=True, is_shared=is_shared, is_pre_norm=False))
     subject = load(tmp_path)
     assert subject.target_tokenizer.bos_id == len(TARGET) + 1
     size = subject.target_tokenizer.vocabulary_size
@@ -104,8 +103,7 @@ def test_a_source_ends_where_the_model_says_so(tmp_path: Path) -> None:
 
 
 def test_older_models_tell_their_tokens_in_variables(tmp_path: Path) -> None:
-    start = {"with_target_bos": np.array(0, np.int8)}
-    write_model(tmp_path, Form(version=5, more=start))
+    write_model(tmp_path, Form(version=5, more={"with_target_bos": np.array(0, np.int8)}))
     subject = load(tmp_path)
     assert subject.target_tokenizer.bos_id == subject.target_tokenizer.eos_id == 2
 
@@ -113,8 +111,7 @@ def test_older_models_tell_their_tokens_in_variables(tmp_path: Path) -> None:
 def test_embeddings_are_multiplied_by_what_the_model_says(tmp_path: Path) -> None:
     flags = {f"{side}/scale_embeddings": np.array(0, np.int8) for side in ("encoder", "decoder")}
     write_model(tmp_path, Form(more=flags))
-    subject = load(tmp_path)
-    assert scale_of(subject) == 1
+    assert scale_of(load(tmp_path)) == 1
     write_model(tmp_path, Form(more={name: np.array(3, np.float32) for name in flags}))
     assert scale_of(load(tmp_path)) == 3
 
@@ -210,8 +207,7 @@ def load_arabic(name: str) -> Subject:
 
 @pytest.fixture(scope="module")
 def answers() -> Answers:
-    found: Answers = json.loads((FOLDER / "parity.json").read_text(encoding="utf-8"))
-    return found
+    return json.loads((FOLDER / "parity.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module", params=NAMES)

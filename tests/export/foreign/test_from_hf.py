@@ -292,8 +292,7 @@ def test_tokens_that_were_added_and_would_be_lost_are_refused_by_name(
     folder = tmp_path / "m"
     write_marian(folder, vocab_size=64, decoder_vocab_size=64)
     path = folder / file
-    content = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps(content | change))
+    path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else {}) | change))
     with pytest.raises(FormatError, match=message):
         load_checkpoint(folder)
 

@@ -91,8 +91,7 @@ def test_firefox_file_keeps_its_codes_and_mozillas_answers(tmp_path: Path) -> No
     assert bundle.manifest.decoding.beam_size == 1
     stepper = OnnxStepper.between(subject.source_tokenizer, subject.target_tokenizer, folder / "int8")
     answers = [text for text, _ in greedily(stepper, subject, every=1)]
-    same = sum(one == other for one, other in zip(answers, lines_of("ssru.firefox.txt"), strict=True))
-    assert same >= 190
+    assert sum(one == other for one, other in zip(answers, lines_of("ssru.firefox.txt"), strict=True)) >= 190
 
     weights = (folder / "int8" / "weights.bin").read_bytes()
     for name, stored in read_items(path).stored.items():

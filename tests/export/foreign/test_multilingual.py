@@ -51,8 +51,7 @@ def test_pieces_are_those_of_their_tokenizer(checkpoint: Path, bundle: Bundle, p
     from transformers import AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(checkpoint)
-    languages = bundle.manifest.languages
-    tokenizer.src_lang = languages[pair[0]].strip("_")
+    tokenizer.src_lang = bundle.manifest.languages[pair[0]].strip("_")
     for text in [*TEXT, "mann", "ein roter hund é"]:
         ids, (language, *expected) = source_ids(bundle.between(*pair), text), tokenizer(text)["input_ids"]
         # Of a toy's NLLB, theirs numbers <mask> before the languages; that of Meta's has a file for it.
@@ -80,8 +79,7 @@ def generate(model: Any, source: list[int], start: int, beam_size: int) -> tuple
     if beam_size > 1:
         return found, float(output.sequences_scores[0])
     logits = model(torch.tensor([source]), decoder_input_ids=torch.tensor([[2, start, *ids]])).logits[0, 1:-1]
-    scores = logits.log_softmax(-1).gather(1, torch.tensor(ids)[:, None])
-    return found, float(scores.sum())
+    return found, float(logits.log_softmax(-1).gather(1, torch.tensor(ids)[:, None]).sum())
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])

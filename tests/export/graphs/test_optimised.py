@@ -109,8 +109,7 @@ def test_exporting_is_quiet_and_repeats_itself(
         again = make_graphs(luong.model, ["int8"])["int8"]
     assert [str(warning.message) for warning in caught] == []
     # A thread of another test may log of its own.
-    heard = [record for record in caplog.records if not record.name.startswith("opentelemetry")]
-    assert heard == []
+    assert [record for record in caplog.records if not record.name.startswith("opentelemetry")] == []
     assert capfd.readouterr() == ("", "")
     before = luong_graphs["int8"]
     for one, other in ((again.encoder, before.encoder), (again.decoder_step, before.decoder_step)):
@@ -160,8 +159,7 @@ def test_onnxruntime_finds_little_to_take_out(graphs_folder: Path, precision: st
     shipped = onnx.load(path, load_external_data=False).graph
     nodes = Counter(node.op_type for node in all_nodes(shipped))
     nodes -= Counter(node.op_type for node in made_of_constants(shipped))
-    loaded = Counter(node.op_type for node in all_nodes(as_loaded(path, STANDARD).graph))
-    taken_out = nodes - loaded
+    taken_out = nodes - Counter(node.op_type for node in all_nodes(as_loaded(path, STANDARD).graph))
     assert taken_out.total() <= 0.03 * nodes.total(), taken_out
 
 

@@ -76,8 +76,7 @@ def test_the_best_are_of_all(beam: int, vocabulary: int, barred: Sequence[int], 
     # What is barred would be the best of all.
     weights[Name.BIAS][list(barred)] += 50
     build = GraphBuilder("end", with_reach(weights, (3,), barred), ir.DataType.FLOAT)
-    features_RD = build.input("features", ["K*S", WIDTH], ir.DataType.FLOAT)
-    end_step(build, features_RD, StepInputs.of(build))
+    end_step(build, build.input("features", ["K*S", WIDTH], ir.DataType.FLOAT), StepInputs.of(build))
     ir.save(build.model(), tmp_path / "end.onnx")
     features = random.normal(size=(3 * beam, WIDTH)).astype(np.float32)
     score_SK = -10 * random.random((3, beam)).astype(np.float32)

@@ -55,8 +55,7 @@ def test_product_is_near_the_float_one() -> None:
     rows *= 10.0 ** generator.integers(-6, 6, size=(20, 1))
     expected = rows @ weight
     found = product(weight.astype(np.float32), rows.astype(np.float32))
-    error = np.abs(found - expected).max(axis=1) / np.abs(expected).max(axis=1)
-    assert error.max() < 0.03
+    assert (np.abs(found - expected).max(axis=1) / np.abs(expected).max(axis=1)).max() < 0.03
 
 
 def test_the_largest_products_do_not_saturate_and_a_row_of_zeros_gives_zeros() -> None:
@@ -125,8 +124,7 @@ def test_positions_stay_float(checkpoint: Checkpoint, graphs: dict[str, Graphs])
 
 def test_int8_search_starts_from_a_state_of_zeros(checkpoint: Checkpoint, graphs_folder: Path) -> None:
     stepper = open_stepper(graphs_folder / "int8", checkpoint)
-    sources = random_sources([1, 4], checkpoint.target_tokenizer.vocabulary_size, eos_id=3)
-    context = stepper.encode(sources)
+    context = stepper.encode(random_sources([1, 4], checkpoint.target_tokenizer.vocabulary_size, eos_id=3))
     for state in context.state.values():
         state[:] = 0
     assert np.isfinite(first_outputs(stepper, context)["top_score"]).all()
@@ -144,8 +142,7 @@ def test_int8_search_starts_from_a_state_of_zeros(checkpoint: Checkpoint, graphs
     ],
 )
 def test_hidden_states_of_families(family: str, expected: set[str], tokenizer: Tokenizer) -> None:
-    model = make_checkpoint(CONFIGS[family], tokenizer, tokenizer).model
-    graphs = make_graphs(model, ["fp32"])["fp32"]
+    graphs = make_graphs(make_checkpoint(CONFIGS[family], tokenizer, tokenizer).model, ["fp32"])["fp32"]
     assert bounded_states(graphs.encoder.graph, graphs.decoder_step.graph) == expected
 
 
