@@ -1,5 +1,6 @@
 """Options of what makes a bundle, and the way from them to one: of `dragoman export` and `dragoman get`."""
 
+import dataclasses
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -59,15 +60,6 @@ class ShortlistOptions:
     num_frequent: int = 100
     """Target tokens that every sentence may use: those most frequent in the corpus."""
 
-    def command_line(self, asked: str = "--shortlist") -> str:
-        """The options of `dragoman export` that ask for such a shortlist; `asked` says what it is made of."""
-        sizes = (
-            ("--shortlist-targets", self.max_targets, ShortlistOptions.max_targets),
-            ("--shortlist-probability", self.min_probability, ShortlistOptions.min_probability),
-            ("--shortlist-frequent", self.num_frequent, ShortlistOptions.num_frequent),
-        )
-        return " ".join([asked, *(f"{name} {size}" for name, size, usual in sizes if size != usual)])
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShortlistRequest:
@@ -119,7 +111,10 @@ class ShortlistRequest:
             f"--shortlist-lexicon {lexicon.name}" if lexicon else "",
             f"--shortlist-from {aligner.name}" if aligner else "",
         ]
-        return self.shortlist_sizes.command_line(" ".join(filter(None, asked)) or "--shortlist")
+        flags = {"max_targets": "targets", "min_probability": "probability", "num_frequent": "frequent"}
+        sizes, usual = (dataclasses.asdict(each) for each in (self.shortlist_sizes, ShortlistOptions()))
+        more = [f"--shortlist-{flag} {sizes[key]}" for key, flag in flags.items() if sizes[key] != usual[key]]
+        return " ".join([*(filter(None, asked) if any(asked) else ["--shortlist"]), *more])
 
     def builder(
         self, subject: "Subject", report: Report, corpus: "Corpus | None" = None, max_tokens: int = 0
