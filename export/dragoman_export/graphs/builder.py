@@ -36,13 +36,6 @@ def make_view(name: str, array: NDArray[np.generic]) -> ir.Value:
     )
 
 
-def transposed_first(graph: ir.Graph, matrix: ir.Value) -> ir.Value:
-    """A constant matrix transposed, before all that the graph does."""
-    nodes = Nodes(graph)
-    nodes.place = graph[0]
-    return nodes.op("Transpose", [matrix], perm=[1, 0])
-
-
 def required(value: ir.Value | None) -> ir.Value:
     """An input of a node that is not left out."""
     assert value is not None
@@ -85,9 +78,9 @@ class Nodes:
     infers_types = False
     """Whether a value has the type of its node's first input where none is given."""
 
-    def __init__(self, graph: ir.Graph) -> None:
+    def __init__(self, graph: ir.Graph, place: ir.Node | None = None) -> None:
         self.graph = self._inside = graph
-        self.place: ir.Node | None = None
+        self.place = place
 
     def input(self, name: str, shape: Shape, dtype: ir.DataType) -> ir.Value:
         value = ir.Value(name=name, shape=ir.Shape(shape), type=ir.TensorType(dtype))

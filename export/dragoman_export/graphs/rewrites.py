@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from dragoman_export.graphs.builder import Nodes, constant_array, required, stored_array, transposed_first
+from dragoman_export.graphs.builder import Nodes, constant_array, required, stored_array
 from dragoman_export.int8.graph import PRODUCT
 from dragoman_export.int8.linear import float_matrix, matrix_product
 
@@ -71,8 +71,7 @@ def _find_lookup(rows: ir.Value) -> _Lookup | None:
 def _look_up(step: ir.Graph, node: ir.Node, lookup: _Lookup, outputs: int) -> None:
     """Puts rows of a product of the whole embedding in the place of the product of its rows."""
     (old,) = node.outputs
-    nodes = Nodes(step)
-    nodes.place = node
+    nodes = Nodes(step, node)
     attributes = {name: attribute.value for name, attribute in node.attributes.items()}
     shape = [lookup.vocabulary, outputs]
     table = nodes.op(node.op_type, [lookup.embedding, *node.inputs[1:]], shape, old.dtype, **attributes)
@@ -144,8 +143,9 @@ def store_by_rows(step: ir.Graph) -> None:
     array = constant_array(weight)
     if array is None:
         return
-    rows = Nodes(step).named(f"{weight.name}.rows", array.T)
-    product.replace_input_with(1, transposed_first(step, rows))
+    nodes = Nodes(step, step[0])
+    rows = nodes.named(f"{weight.name}.rows", array.T)
+    product.replace_input_with(1, nodes.op("Transpose", [rows], perm=[1, 0]))
     del step.initializers[str(weight.name)]
 
 

@@ -20,7 +20,7 @@ from onnx_ir.passes.common import ClearMetadataAndDocStringPass, RemoveUnusedNod
 from onnxscript.optimizer import fold_constants
 from torch import Tensor, nn
 
-from dragoman_export.graphs.builder import GROWTH, OPSET, Graphs, stored_array, transposed_first
+from dragoman_export.graphs.builder import GROWTH, OPSET, Graphs, Nodes, stored_array
 from dragoman_export.graphs.encoder_and_step import DecoderStepGraph, EncoderGraph, export_ready
 from dragoman_export.graphs.rewrites import look_up_token_products, store_by_rows
 from dragoman_training.models import Seq2Seq
@@ -171,7 +171,7 @@ def share_transposed(graph: ir.Graph) -> None:
     for tied in matrices:
         for original in matrices[: matrices.index(tied)]:
             if _is_transposed(arrays[tied], arrays[original]):
-                derived = transposed_first(graph, original)
+                derived = Nodes(graph, graph[0]).op("Transpose", [original], perm=[1, 0])
                 derived.name = f"{original.name}.transposed"
                 tied.replace_all_uses_with(derived)
                 del graph.initializers[str(tied.name)]
