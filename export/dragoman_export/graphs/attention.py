@@ -13,6 +13,7 @@ positions, U positions so far, A width of a head, D = H · A.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
@@ -163,13 +164,11 @@ class PackedPast:
         longest = build.op("Add", [build.size(keys, 2), build.constant([1])])
         self._longest = build.cast(longest, ir.DataType.INT32)
 
-    def attend(
-        self, projected: ir.Value, keys: ir.Value, values: ir.Value, width: int
-    ) -> tuple[ir.Value, ir.Value, ir.Value]:
+    def attend(self, projected: ir.Value, keys: ir.Value, values: ir.Value, width: int) -> Sequence[ir.Value]:
         """Context [R, 1, D] of queries, keys and values side by side, and the past with the new position."""
         heads = self._heads
         grown: list[Size] = ["K*S", heads, "U + 1", width // heads]
-        context, new_keys, new_values = self._build.ops(
+        return self._build.ops(
             PAST,
             [projected, None, None, keys, values, self._length_R, self._longest],
             [[*grown[:1], 1, width], grown, grown],
@@ -178,4 +177,3 @@ class PackedPast:
             num_heads=heads,
             kv_num_heads=heads,
         )
-        return context, new_keys, new_values

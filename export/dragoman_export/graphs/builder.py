@@ -24,6 +24,7 @@ KERNELS = "com.microsoft"
 
 Size = int | str
 Shape = Sequence[Size | ir.SymbolicDim | None]
+AnyShape = Shape | ir.Shape | None
 Numbers = int | float | Sequence[int]
 Attribute = int | float | str | Sequence[int] | ir.TensorProtocol | ir.Graph
 
@@ -112,7 +113,7 @@ class Nodes:
         self,
         op_type: str,
         inputs: Sequence[ir.Value | None],
-        shape: Shape | ir.Shape | None = None,
+        shape: AnyShape = None,
         dtype: ir.DataType | None = None,
         *,
         domain: str = "",
@@ -125,7 +126,7 @@ class Nodes:
         self,
         op_type: str,
         inputs: Sequence[ir.Value | None],
-        shapes: Sequence[Shape | ir.Shape | None],
+        shapes: Sequence[AnyShape],
         dtypes: Sequence[ir.DataType | None] | None = None,
         *,
         domain: str = "",
@@ -241,16 +242,12 @@ class GraphBuilder(Nodes):
         """A vector of one number as that number."""
         return self.op("Squeeze", [vector], [])
 
-    def reshape(
-        self, value: ir.Value, sizes: Sequence[int] | ir.Value, shape: Shape | ir.Shape | None = None
-    ) -> ir.Value:
+    def reshape(self, value: ir.Value, sizes: Sequence[int] | ir.Value, shape: AnyShape = None) -> ir.Value:
         """Of sizes that are numbers 0 stands for the value's own, and -1 for what is left."""
         target = sizes if isinstance(sizes, ir.Value) else self.constant(sizes)
         return self.op("Reshape", [value, target], shape)
 
-    def slice(
-        self, value: ir.Value, start: int, end: int, axis: int, shape: Shape | ir.Shape | None = None
-    ) -> ir.Value:
+    def slice(self, value: ir.Value, start: int, end: int, axis: int, shape: AnyShape = None) -> ir.Value:
         """The part of a value from `start` up to `end` along an axis."""
         return self.op("Slice", [value, *[self.constant([number]) for number in (start, end, axis)]], shape)
 

@@ -61,17 +61,15 @@ class _Side:
         self._build, self._a, self._for_cpu = build, architecture, for_cpu
         self._head_width = architecture.width // architecture.heads
 
-    def _embed(
-        self, embedding: str, token: ir.Value, positions: str, position: ir.Value, shape: Shape
-    ) -> ir.Value:
+    def _embed(self, name: str, token: ir.Value, table: str, position: ir.Value, shape: Shape) -> ir.Value:
         """Scaled embeddings and positions; what lies beyond the table has the vector of its end."""
         build = self._build
-        vectors = build.op("Gather", [build.weight(embedding), token], shape, axis=0)
+        vectors = build.op("Gather", [build.weight(name), token], shape, axis=0)
         if self._a.embedding_scale != 1:
             vectors = build.op("Mul", [vectors, build.number(self._a.embedding_scale)], shape)
-        last = build.constant(build.rows(positions) - 1)
+        last = build.constant(build.rows(table) - 1)
         position = build.op("Clip", [position, None, last], position.shape)
-        added = build.op("Gather", [build.weight(positions), position], axis=0)
+        added = build.op("Gather", [build.weight(table), position], axis=0)
         return build.op("Add", [vectors, added], shape)
 
     def _residual(self, x: ir.Value, around: str, change: Callable[[ir.Value], ir.Value]) -> ir.Value:

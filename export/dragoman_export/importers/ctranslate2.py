@@ -213,9 +213,7 @@ def _read_model(
     )
 
 
-def unpack(
-    archive: Path, folder: Path, *, is_wanted: Callable[[PurePosixPath], bool], max_bytes: int
-) -> None:
+def unpack(archive: Path, folder: Path, is_wanted: Callable[[PurePosixPath], bool], max_bytes: int) -> None:
     """Writes the wanted files below a folder. Raises FormatError; what is there then is of no use."""
     try:
         with zipfile.ZipFile(archive) as opened:

@@ -29,6 +29,7 @@ from dragoman_export.importers.subjects import BEAM_SIZE, Origin, foreign_subjec
 from dragoman_export.model import Subject
 from dragoman_export.reference.imported import Name
 
+Table = Mapping[str, Any]
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _KINDS = {"marian": "A MarianMT", "m2m_100": "A multilingual"}
 _OFF_AT_0 = (
@@ -128,7 +129,7 @@ def load_checkpoint(path: Path, given: Reading = Reading()) -> Subject:
     )
 
 
-def _differences(config: Configuration, generation: Mapping[str, Any]) -> str:
+def _differences(config: Configuration, generation: Table) -> str:
     """How the checkpoint's own search is defined otherwise than the engine's, as a list in Markdown."""
     stopping = generation.get("early_stopping") or False
     penalty = (
@@ -188,7 +189,7 @@ def _tokenizers(
     return tokenizers[0], tokenizers[1]
 
 
-def _never_produced(name: str, config: Configuration, generation: Mapping[str, Any]) -> set[int]:
+def _never_produced(name: str, config: Configuration, generation: Table) -> set[int]:
     """The token that pads, and those that the checkpoint keeps out of what it generates."""
     never = {config.pad, *(generation.get("suppress_tokens") or ())}
     for words in generation.get("bad_words_ids") or ():
@@ -209,7 +210,7 @@ def _never_produced(name: str, config: Configuration, generation: Mapping[str, A
     return never
 
 
-def _check_generation(name: str, config: Configuration, generation: Mapping[str, Any]) -> None:
+def _check_generation(name: str, config: Configuration, generation: Table) -> None:
     """Raises FormatError where `generate()` has rules that the engine does not know."""
     # A model of many languages is told by it which to write, as a request tells the engine.
     forced = {} if config.type == "m2m_100" else {"forced_bos_token_id": ()}
@@ -248,9 +249,7 @@ _METADATA_KEYS = {
 _ONE_LANGUAGE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*")
 
 
-def _find_language(
-    name: str, tokenizer_config: Mapping[str, Any], metadata: Mapping[str, Any], side: str
-) -> str:
+def _find_language(name: str, tokenizer_config: Table, metadata: Table, side: str) -> str:
     """The language of "source" or "target". Raises FormatError where no file of a release names one.
 
     Which files there are depends on its year: those of the first have a tokenizer_config.json of their own,

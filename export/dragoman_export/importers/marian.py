@@ -32,6 +32,7 @@ from dragoman_export.importers.subjects import (
 from dragoman_export.model import Subject
 from dragoman_export.reference.imported import Name
 
+Options = Mapping[str, Any]
 DECODER = "decoder.yml"
 _MODELS = ("*.npz", "*.bin")
 _NO_MODEL = re.compile(r"^(lex|vocab|srcvocab|trgvocab)\.|optimizer|\.s2t\.")
@@ -45,7 +46,7 @@ _SEPARATE = (
 )
 
 
-def _find_model(folder: Path, decoder: Mapping[str, Any]) -> Path:
+def _find_model(folder: Path, decoder: Options) -> Path:
     named = [folder / Path(str(name)).name for name in decoder.get("models") or ()]
     there = [each for pattern in _MODELS for each in sorted(folder.glob(pattern))]
     found = named or [each for each in there if not _NO_MODEL.search(each.name)]
@@ -57,9 +58,7 @@ def _find_model(folder: Path, decoder: Mapping[str, Any]) -> Path:
     return found[0]
 
 
-def _find_vocabularies(
-    folder: Path, model: Path, decoder: Mapping[str, Any], given: Reading
-) -> tuple[Path, Path]:
+def _find_vocabularies(folder: Path, model: Path, decoder: Options, given: Reading) -> tuple[Path, Path]:
     named = [folder / Path(str(name)).name for name in decoder.get("vocabs") or ()]
     if len(named) == 2 and all(each.is_file() for each in named):
         return named[0], named[1]

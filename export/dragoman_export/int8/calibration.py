@@ -44,9 +44,8 @@ def shared_step(rows_NK: NDArray[np.float32]) -> float | None:
     own_N = np.maximum(largest_N, SMALLEST_MAXIMUM) / LARGEST
     # Each row counts alike, however large it is: a layer's norm makes all of one size, or will.
     power_N = np.maximum(np.square(rows_NK).mean(axis=1), SMALLEST_MAXIMUM)
-    noise, own_noise = (
-        float((_noise(rows_NK, steps) / power_N).mean()) for steps in (np.full_like(own_N, step), own_N)
-    )
+    both = (np.full_like(own_N, step), own_N)
+    noise, own_noise = (float((_noise(rows_NK, steps) / power_N).mean()) for steps in both)
     return step if noise <= MAX_NOISE * own_noise else None
 
 

@@ -107,13 +107,11 @@ class Int8Graph(Nodes):
 
     def rows(self, value: ir.Value, outputs: int) -> QuantizedRows:
         """Codes of the rows of `value` for such a product, made once and reused."""
-        shared = self.share_a_step(value, outputs)
-        if (value, shared) not in self._rows:
-            known = 1 / LARGEST if shared else self._steps.get(str(value.name))
-            self._rows[value, shared] = (
-                self.quantize_rows(value) if known is None else self.quantize_by(value, known)
-            )
-        return self._rows[value, shared]
+        key = value, self.share_a_step(value, outputs)
+        if key not in self._rows:
+            known = 1 / LARGEST if key[1] else self._steps.get(str(value.name))
+            self._rows[key] = self.quantize_rows(value) if known is None else self.quantize_by(value, known)
+        return self._rows[key]
 
     def know_rows(self, value: ir.Value, rows: QuantizedRows) -> None:
         """Says what a value's rows are in codes, where these were there first."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx_ir as ir
-from numpy.typing import NDArray
 
 from dragoman_export.graphs.builder import constant_array, required, width_of
 from dragoman_export.int8.graph import ZERO_POINT, Int8Graph, Int8Weight, is_wide
+from dragoman_export.reference.imported import Floats
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class MatrixProduct:
     """[..., K]."""
     matrix: ir.Value
     """The initializer: [N, K] if `is_transposed`, else [K, N]."""
-    array: NDArray[np.float32]
+    array: Floats
     is_transposed: bool
     bias: ir.Value | None
     """[N]: what a Gemm adds."""
@@ -63,13 +63,13 @@ def _swaps_axes(transpose: ir.Node) -> bool:
     return list(transpose.attributes.get_ints("perm", (1, 0))) == [1, 0]
 
 
-def float_matrix(value: ir.Value | None) -> NDArray[np.float32] | None:
+def float_matrix(value: ir.Value | None) -> Floats | None:
     """The array of a constant matrix of floats; None for any other value."""
     array = constant_array(value)
     return array if array is not None and array.ndim == 2 and array.dtype == np.float32 else None
 
 
-def row_constant(value: ir.Value | None) -> NDArray[np.float32] | None:
+def row_constant(value: ir.Value | None) -> Floats | None:
     """The array of a constant vector, which a sum adds to every row; None for any other value."""
     array = constant_array(value)
     return array if array is not None and array.ndim == 1 else None
@@ -115,9 +115,7 @@ def replace_product(int8: Int8Graph, node: ir.Node) -> None:
     int8.replace(last, result)
 
 
-def _replace_table(
-    int8: Int8Graph, node: ir.Node, product: MatrixProduct, embedding: NDArray[np.float32]
-) -> None:
+def _replace_table(int8: Int8Graph, node: ir.Node, product: MatrixProduct, embedding: Floats) -> None:
     """Rewrites the product of two constant matrices, which onnxruntime multiplies when it loads the graph: as
     floats, for whose products alone it does that. Sums of codes are exact in these as well."""
     int8.place = node
@@ -254,7 +252,7 @@ def _summands(root: ir.Node) -> list[ir.Value]:
 
 def _without_constant(
     int8: Int8Graph, value: ir.Value, width: int | ir.SymbolicDim
-) -> tuple[ir.Value | None, NDArray[np.float32] | None]:
+) -> tuple[ir.Value | None, Floats | None]:
     """What a summand adds to every row of that width; and the summand without it, if it is more than that.
     Where rows were given another shape after a constant was added, it can be added after that."""
     array = row_constant(value)

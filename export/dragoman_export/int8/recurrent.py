@@ -144,12 +144,10 @@ def _stack(int8: Int8Graph, values: Sequence[ir.Value], axis: int) -> ir.Value:
     return int8.op("Concat", stacked, axis=axis)
 
 
-def _body(
-    int8: Int8Graph, operator: str, directions: list[Direction], hidden_size: int, num_kept: int
-) -> ir.Graph:
+def _body(int8: Int8Graph, operator: str, directions: list[Direction], units: int, num_kept: int) -> ir.Graph:
     """One position: old states, projected, inside -> new states, and of these the first as they come out."""
-    widths = {f"state_{place}": hidden_size for place in range(NUM_STATES[operator])}
-    widths |= {"projected": GATES[operator] * hidden_size, "inside": 1}
+    widths = {f"state_{place}": units for place in range(NUM_STATES[operator])}
+    widths |= {"projected": GATES[operator] * units, "inside": 1}
     with int8.within("position") as body:
         *old, projected, inside = (
             int8.input(name, ["R", width], ir.DataType.FLOAT) for name, width in widths.items()
@@ -165,7 +163,7 @@ def _body(
         states = [int8.op("Mul", [value, inside]) for value in new]
         body.outputs.extend([*states, *new[:num_kept]])
     for value in body.outputs:
-        value.shape, value.dtype = ir.Shape(["R", hidden_size]), ir.DataType.FLOAT
+        value.shape, value.dtype = ir.Shape(["R", units]), ir.DataType.FLOAT
     return body
 
 

@@ -80,11 +80,15 @@ class Parity:
         )
 
 
+Hypotheses = Sequence[Sequence[Hypothesis]]
+"""Of each sentence, best first."""
+
+
 @dataclass(frozen=True)
 class _Batch:
     decoding: DecodingDefaults
     sources: list[list[int]]
-    expected: Sequence[Sequence[Hypothesis]]
+    expected: Hypotheses
     """What the reference finds; nothing where it has not searched."""
 
 
@@ -107,9 +111,8 @@ class ParityGate:
         Behind the token that all begin with, translations have those of `start`."""
         self._reference = reference
         self._stepper = ReferenceStepper(reference, source_pad_id=source_ids.pad, eos_id=target_ids.eos)
-        random = RandomSentences(
-            source_vocabulary, source_ids, source_end=source_end, max_tokens=decoding.max_source_tokens
-        )
+        longest = decoding.max_source_tokens
+        random = RandomSentences(source_vocabulary, source_ids, source_end=source_end, max_tokens=longest)
         self._batches: list[_Batch] = []
         for shape in BATCH_SHAPES:
             steps = min(decoding.max_output_tokens, shape.max_steps)
@@ -227,7 +230,7 @@ def _steps(hypothesis: Hypothesis, eos_id: int) -> list[int]:
     return [*hypothesis.tokens, eos_id] if hypothesis.ended else list(hypothesis.tokens)
 
 
-def _check_hypotheses(batch: _Batch, found: Sequence[Sequence[Hypothesis]]) -> None:
+def _check_hypotheses(batch: _Batch, found: Hypotheses) -> None:
     for source, expected, others in zip(batch.sources, batch.expected, found, strict=True):
         for rank, (one, other) in enumerate(zip(expected, others, strict=True)):
             apart = abs(one.score - other.score)
@@ -241,9 +244,7 @@ def _check_hypotheses(batch: _Batch, found: Sequence[Sequence[Hypothesis]]) -> N
                 )
 
 
-def _check_beams(
-    stepper: OnnxStepper, batch: _Batch, found: Sequence[Sequence[Hypothesis]], precision: str
-) -> None:
+def _check_beams(stepper: OnnxStepper, batch: _Batch, found: Hypotheses, precision: str) -> None:
     """Holds each sentence's last hypothesis, seldom the first row throughout, against itself alone."""
     last = [hypotheses[-1] for hypotheses in found]
     alone = score_alone(stepper, batch.sources, [_steps(each, stepper.eos_id) for each in last])

@@ -71,13 +71,12 @@ def _step_graph(model: ir.Model) -> ir.Model:
     graph = model.graph
     product = find_output_product(graph)
     inputs = {str(value.name): value for value in graph.inputs}
-    vocabulary, width = product.shape
     build = Nodes(graph)
     specs = _memory(product).items()
     memory = {name: build.input(f"memory.{name}", shape, dtype) for name, (dtype, shape) in specs}
 
     token, score_SK = inputs["token"], inputs["score"]
-    logits_SKC = _logits(build, product, memory, build.op("Shape", [token]), width)
+    logits_SKC = _logits(build, product, memory, build.op("Shape", [token]))
     infinity = build.named("shortlist.out_of_reach", np.float32(-np.inf))
     bias_SC = build.op("Where", [memory["candidate_mask"], memory["output_bias"], infinity])
     logits_SKC = build.op("Add", [logits_SKC, build.op("Unsqueeze", [bias_SC, _axis(build, 1)])])
@@ -109,7 +108,7 @@ def _step_graph(model: ir.Model) -> ir.Model:
     row = build.op("Div", [place, num_candidates])
     column = build.op("Sub", [place, build.op("Mul", [row, num_candidates])])
     found = build.op("GatherElements", [memory["candidate"], column], axis=1)
-    row_start = build.op("Mul", [row, build.named("shortlist.vocabulary", np.int64(vocabulary))])
+    row_start = build.op("Mul", [row, build.named("shortlist.vocabulary", np.int64(product.shape[0]))])
     top_index = build.op("Add", [row_start, found])
 
     results = {"top_score": top_score, "top_index": top_index, "forced_score": forced_score}
@@ -124,15 +123,13 @@ def _step_graph(model: ir.Model) -> ir.Model:
     return model
 
 
-def _logits(
-    build: Nodes, product: OutputProduct, memory: dict[str, ir.Value], sizes: ir.Value, width: int
-) -> ir.Value:
+def _logits(build: Nodes, product: OutputProduct, memory: dict[str, ir.Value], sizes: ir.Value) -> ir.Value:
     """[S, K, C] float32, without the bias."""
 
     def by_sentence(rows: ir.Value, width: int) -> ir.Value:
         return build.op("Reshape", [rows, build.op("Concat", [sizes, _axis(build, width)], axis=0)])
 
-    rows_SKD, weight_SDC = by_sentence(product.rows, width), memory["output_weight"]
+    rows_SKD, weight_SDC = by_sentence(product.rows, product.shape[1]), memory["output_weight"]
     if product.weight_scale is None:
         logits_SKC = build.op("MatMul", [rows_SKD, weight_SDC])
         is_float16 = product.weight.dtype == ir.DataType.FLOAT16
