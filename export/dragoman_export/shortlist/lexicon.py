@@ -223,7 +223,9 @@ def make_shortlist(
     """
     pruned = table.prune(max_targets=options.max_targets, min_probability=options.min_probability)
     frequent = np.argsort(-np.asarray(count), kind="stable")[: options.num_frequent]
-    return shortlist_of(np.split(pruned.target_P, pruned.first_V[1:-1]), frequent, source, target)
+    # The last row is that of no source token.
+    rows = np.split(pruned.target_P, pruned.first_V[1:])[: source.vocabulary_size]
+    return shortlist_of(rows, frequent, source, target)
 
 
 def shortlist_of(
