@@ -59,59 +59,51 @@ if TYPE_CHECKING:
 @options_of(
     Places,
     "places",
-    [
-        click.option(
-            "--models", default="models", show_default=True, type=NEW_FOLDER, help="Folder of bundles."
-        ),
-        click.option(
-            "--mirror",
-            metavar="URL",
-            envvar="DRAGOMAN_MIRROR",
-            show_envvar=True,
-            help="Address that has the registries below it, as /firefox/, /argos/ and /hf/.",
-        ),
-        click.option(
-            "--cache",
-            metavar="DIR",
-            envvar="DRAGOMAN_CACHE",
-            show_envvar=True,
-            type=NEW_FOLDER,
-            help="Folder that downloads are kept in.  [default: they are removed once there is a bundle]",
-        ),
-        click.option("--offline", is_flag=True, help="Take all from --cache, as an earlier run has left it."),
-    ],
+    click.option("--models", default="models", show_default=True, type=NEW_FOLDER, help="Folder of bundles."),
+    click.option(
+        "--mirror",
+        metavar="URL",
+        envvar="DRAGOMAN_MIRROR",
+        show_envvar=True,
+        help="Address that has the registries below it, as /firefox/, /argos/ and /hf/.",
+    ),
+    click.option(
+        "--cache",
+        metavar="DIR",
+        envvar="DRAGOMAN_CACHE",
+        show_envvar=True,
+        type=NEW_FOLDER,
+        help="Folder that downloads are kept in.  [default: they are removed once there is a bundle]",
+    ),
+    click.option("--offline", is_flag=True, help="Take all from --cache, as an earlier run has left it."),
 )
 @options_of(
     Reading,
     "reading",
-    [
-        click.option("--source-language", help="Of a model whose files do not say it."),
-        click.option("--target-language", help="Of a model whose files do not say it."),
-        click.option(
-            "--language-token",
-            metavar="'>>CODE<<'",
-            help="Of a model of Hugging Face's with several target languages: what every sentence begins "
-            "with, for a bundle that translates to one of them.",
-        ),
-        click.option(
-            "--source-tokenizer",
-            metavar="FILE",
-            type=FILE,
-            help="Of a model of CTranslate2's or Marian's, the sentencepiece model, or that of the source.  "
-            "[default: what lies in the folder]",
-        ),
-        click.option(
-            "--target-tokenizer", metavar="FILE", type=FILE, help="The target's, where it is another."
-        ),
-        click.option(
-            "--max-unpacked-size",
-            metavar="MB",
-            default=Reading.max_unpacked_size,
-            show_default=True,
-            type=click.IntRange(min=1),
-            help="Most that an archive such as an .argosmodel may unpack to.",
-        ),
-    ],
+    click.option("--source-language", help="Of a model whose files do not say it."),
+    click.option("--target-language", help="Of a model whose files do not say it."),
+    click.option(
+        "--language-token",
+        metavar="'>>CODE<<'",
+        help="Of a model of Hugging Face's with several target languages: what every sentence begins "
+        "with, for a bundle that translates to one of them.",
+    ),
+    click.option(
+        "--source-tokenizer",
+        metavar="FILE",
+        type=FILE,
+        help="Of a model of CTranslate2's or Marian's, the sentencepiece model, or that of the source.  "
+        "[default: what lies in the folder]",
+    ),
+    click.option("--target-tokenizer", metavar="FILE", type=FILE, help="The target's, where it is another."),
+    click.option(
+        "--max-unpacked-size",
+        metavar="MB",
+        default=Reading.max_unpacked_size,
+        show_default=True,
+        type=click.IntRange(min=1),
+        help="Most that an archive such as an .argosmodel may unpack to.",
+    ),
 )
 @export_options("int8")
 def get(
