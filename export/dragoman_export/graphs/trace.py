@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 import torch
-from numpy.typing import NDArray
 from onnx_ir.passes.common import ClearMetadataAndDocStringPass, RemoveUnusedNodesPass
 from onnxscript.optimizer import fold_constants
 from torch import Tensor, nn
@@ -170,14 +169,10 @@ def share_transposed(graph: ir.Graph) -> None:
     arrays = {value: stored_array(value) for value in matrices}
     for tied in matrices:
         for original in matrices[: matrices.index(tied)]:
-            if _is_transposed(arrays[tied], arrays[original]):
+            # A vector costs nothing twice.
+            if min(arrays[tied].shape) > 1 and np.array_equal(arrays[tied], arrays[original].T):
                 derived = Nodes(graph, graph[0]).op("Transpose", [original], perm=[1, 0])
                 derived.name = f"{original.name}.transposed"
                 tied.replace_all_uses_with(derived)
                 del graph.initializers[str(tied.name)]
                 break
-
-
-def _is_transposed(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    # A vector costs nothing twice.
-    return min(one.shape) > 1 and one.shape == other.shape[::-1] and np.array_equal(one, other.T)
