@@ -33,9 +33,7 @@ from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 MAX_TOKENIZER_BYTES = 1 << 26
 """Most bytes of a tokenizer, or of its pieces: those of a million tokens have half as many."""
 MAX_SHORTLIST_BYTES = 1 << 28
-"""Most bytes of a shortlist's file."""
 MAX_CARD_BYTES = 1 << 20
-"""Most bytes of a card that is read."""
 # Behind the heading, and the sentence that names the languages.
 _DESCRIBED = re.compile(r"#[^\n]*\n\s*(?:(?:Translates|Continues) [^\n]*?\.\s)?((?:(?![#|])[^\n]+\n)+)")
 
@@ -45,7 +43,6 @@ class BundleGraphs:
     """What decoding needs of a bundle. It can be pickled, for another process to decode with it."""
 
     path: Path
-    """The bundle's folder."""
     manifest: Manifest
     shortlist: Shortlist | None = None
     """Where the manifest has one."""
@@ -155,8 +152,7 @@ def look_at_bundle(path: Path) -> Manifest:
 
 def source_tags(folder: Path, manifest: Manifest) -> frozenset[str]:
     """The tags that may stand before a source, as the bundle's tokenizer alone tells. Raises BundleError."""
-    name = manifest.source_pieces or manifest.source_tokenizer
-    content = _read(folder, manifest, name)
+    content = _read(folder, manifest, manifest.source_pieces or manifest.source_tokenizer)
     tags = [chr(code) for code in range(ord(FIRST_TAG), ord(LAST_TAG) + 1)]
     # In JSON they may be escaped. Most vocabularies have none, and to load one takes long.
     if not any(tag.encode() in content or f"\\u{ord(tag):x}".encode() in content for tag in tags):
@@ -234,17 +230,13 @@ def _read(folder: Path, manifest: Manifest, name: str, max_bytes: int = MAX_TOKE
     return read_file(folder, name, manifest.files[name], max_bytes=max_bytes)
 
 
-def _load_tokenizer(
-    folder: Path, manifest: Manifest, side: _Side, language_token: str | None = None
-) -> Tokenizer:
+def _load_tokenizer(folder: Path, manifest: Manifest, side: _Side, token: str | None = None) -> Tokenizer:
     name, pieces, vocabulary, ids = side
     path, model = folder / name, _read(folder, manifest, name)
     numbered = None if pieces is None else _read(folder, manifest, pieces)
     try:
         if numbered is not None:
-            return VocabularyTokenizer(
-                model, numbered, size=vocabulary, ids=ids, language_token=language_token
-            )
+            return VocabularyTokenizer(model, numbered, size=vocabulary, ids=ids, language_token=token)
         tokenizer = Tokenizer(model)
     except ValueError as error:
         both = path if pieces is None else f"{path} with {pieces}"

@@ -74,8 +74,20 @@ def read_file(folder: Path, name: str, entry: FileEntry, *, max_bytes: int) -> b
 
 def _read(folder: Path, name: str, entry: FileEntry, *, keeps: bool) -> bytes:
     path = _place(folder, name)
+    digest, portions = hashlib.sha256(), []
     with _naming(path), open_regular(path) as file:
-        return _read_checked(file, path, entry, keeps=keeps)
+        num_left = os.fstat(file.fileno()).st_size
+        _check_size(path, num_left, entry)
+        # No more than what is said, should it grow meanwhile.
+        while num_left and (portion := file.read(min(num_left, _PORTION_BYTES))):
+            digest.update(portion)
+            num_left -= len(portion)
+            if keeps:
+                portions.append(portion)
+    if (found := digest.hexdigest()) != entry.sha256:
+        why = f"its sha256 is {found}, not {entry.sha256}"
+        raise BundleFileError(f"{path} is not the file that was exported: {why}")
+    return b"".join(portions)
 
 
 @contextmanager
@@ -87,22 +99,6 @@ def _naming(path: Path) -> Iterator[None]:
         raise BundleFileError(f"{path} is missing") from None
     except OSError as error:
         raise BundleFileError(f"{path} can't be read: {error.strerror or error}") from error
-
-
-def _read_checked(file: BufferedReader, path: Path, entry: FileEntry, *, keeps: bool) -> bytes:
-    size = os.fstat(file.fileno()).st_size
-    _check_size(path, size, entry)
-    digest, portions, num_left = hashlib.sha256(), [], size
-    # No more than what is said, should it grow meanwhile.
-    while num_left and (portion := file.read(min(num_left, _PORTION_BYTES))):
-        digest.update(portion)
-        num_left -= len(portion)
-        if keeps:
-            portions.append(portion)
-    if (found := digest.hexdigest()) != entry.sha256:
-        why = f"its sha256 is {found}, not {entry.sha256}"
-        raise BundleFileError(f"{path} is not the file that was exported: {why}")
-    return b"".join(portions)
 
 
 def _check_size(path: Path, size: int, entry: FileEntry) -> None:

@@ -98,12 +98,8 @@ class _Decoder:
         for field in dataclasses.fields(type_):
             if field.name not in value and field.default is MISSING and field.default_factory is MISSING:
                 raise CodecError(f"{_join(where, field.name)}: is missing")
-        values = {
-            name: self.decode(hint, value[name], _join(where, name))
-            for name, hint in hints.items()
-            if name in value
-        }
-        return type_(**values)
+        given = [(name, hint) for name, hint in hints.items() if name in value]
+        return type_(**{name: self.decode(hint, value[name], _join(where, name)) for name, hint in given})
 
     def _union(self, arguments: tuple[object, ...], value: object, where: str) -> object:
         if all(dataclasses.is_dataclass(argument) for argument in arguments):

@@ -48,20 +48,11 @@ def check_number(field: str, value: float, least: float, most: float) -> None:
         raise ManifestError(f"{field} is {value!r:.80}; it must be from {least} to {most}")
 
 
-def check_line(field: str, text: str, max_characters: int) -> None:
-    """Raises ManifestError for a text that is too long, or that is more than one line."""
-    _check_text(field, text, max_characters, _CONTROL)
-
-
-def check_lines(field: str, text: str, max_characters: int) -> None:
-    """Raises ManifestError for a text that is too long, or has control characters that end no line."""
-    _check_text(field, text, max_characters, _CONTROL_BUT_LINES)
-
-
-def _check_text(field: str, text: str, max_characters: int, forbidden: re.Pattern[str]) -> None:
+def check_text(field: str, text: str, max_characters: int, *, has_lines: bool = False) -> None:
+    """Raises ManifestError for a text that is too long, has control characters, or more than one line."""
     if len(text) > max_characters:
         raise ManifestError(f"{field} has {len(text)} characters, and it takes {max_characters}")
-    if found := forbidden.search(text):
+    if found := (_CONTROL_BUT_LINES if has_lines else _CONTROL).search(text):
         raise ManifestError(f"{field} is {text!r:.80}, with the character {found[0]!r}, which it can't have")
 
 
@@ -76,7 +67,7 @@ def check_name(field: str, name: str) -> None:
     if not _NAME.fullmatch(name):
         rule = "it takes letters, digits, '.', '_' and '-', beginning with a letter or digit"
         raise ManifestError(f"{field} is {name!r:.80}; {rule}")
-    check_line(field, name, MAX_NAME_CHARACTERS)
+    check_text(field, name, MAX_NAME_CHARACTERS)
 
 
 def check_language(field: str, language: str) -> None:
@@ -86,4 +77,4 @@ def check_language(field: str, language: str) -> None:
     """
     if not _LANGUAGE.fullmatch(language):
         raise ManifestError(f'{field} is {language!r:.80}, which is no code of a language, such as "de"')
-    check_line(field, language, MAX_NAME_CHARACTERS)
+    check_text(field, language, MAX_NAME_CHARACTERS)

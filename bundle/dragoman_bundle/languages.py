@@ -6,7 +6,7 @@
 import functools
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from dragoman_bundle.errors import LanguageTagError
 
@@ -53,15 +53,16 @@ def _languages() -> dict[str, _Language]:
 
 
 @functools.cache
-def _tags_of_codes() -> dict[str, str]:
-    return {code: row.tag for row in _languages().values() for code in row.long_codes}
+def _tags_of(kind: Literal["long_codes", "names"]) -> dict[str, str]:
+    """The tags by what a language is called, in small letters."""
+    return {called.lower(): row.tag for row in _languages().values() for called in getattr(row, kind)}
 
 
 @functools.lru_cache(256)
 def primary_language(language: str) -> str:
     """The code that rules of a language are kept under: "de" of "de", "DE-at", "de_AT" and "deu"."""
     primary = re.split("[-_]", language.lower(), maxsplit=1)[0]
-    return _tags_of_codes().get(primary, primary)
+    return _tags_of("long_codes").get(primary, primary)
 
 
 def writes_spaces(language: str) -> bool:
@@ -102,12 +103,7 @@ def tag_of_name(name: str) -> str | None:
     So many letters as a code has are one: "ga" is Irish, and the language Ga is "gaa".
     """
     name = name.strip().lower()
-    return None if name.isascii() and len(name) <= 3 else _tags_of_names().get(name)
-
-
-@functools.cache
-def _tags_of_names() -> dict[str, str]:
-    return {name.lower(): row.tag for row in _languages().values() for name in row.names}
+    return None if name.isascii() and len(name) <= 3 else _tags_of("names").get(name)
 
 
 def _meant(language: str) -> str | None:

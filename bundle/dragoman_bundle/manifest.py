@@ -17,10 +17,9 @@ from dragoman_bundle.errors import (
     MAX_LENGTH_PENALTY,
     ManifestError,
     check_language,
-    check_line,
-    check_lines,
     check_name,
     check_number,
+    check_text,
 )
 
 FORMAT_VERSION = 8
@@ -47,7 +46,6 @@ REGROUP_GRAPH = "regroup"
 """Lets sentences leave and join a running batch on a GPU. Bundles may lack it."""
 PRECISIONS = ("fp32", "int8", "fp16")
 MAX_VOCABULARY = 10_000_000
-"""Most tokens of a side."""
 _ELEMENT_TYPES = ("float32", "float16", "int8", "bool", "int64")
 _SIZES = ("S", "T", "P", "U", "C")
 # What servers tell of a model is in one message with what they tell of all others.
@@ -72,14 +70,13 @@ class Architecture:
     family: str
     """Model family, such as "luong"."""
     parameters: int
-    """Number of trained parameters."""
     description: str
     """Layers, widths and attention, for people."""
 
     def __post_init__(self) -> None:
-        check_line("architecture.family", self.family, _MAX_LINE)
+        check_text("architecture.family", self.family, _MAX_LINE)
         check_number("architecture.parameters", self.parameters, 0, _MAX_PARAMETERS)
-        check_lines("architecture.description", self.description, _MAX_DESCRIPTION)
+        check_text("architecture.description", self.description, _MAX_DESCRIPTION, has_lines=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +113,7 @@ class TensorSpec:
     padded behind; in the others they end at the last, and are padded before. Since version 7."""
 
     def __post_init__(self) -> None:
-        check_line("a tensor's name", self.name, _MAX_LINE)
+        check_text("a tensor's name", self.name, _MAX_LINE)
         for precision, element in self.dtype.items():
             check_precision(precision)
             if element not in _ELEMENT_TYPES:
@@ -127,7 +124,7 @@ class TensorSpec:
             if isinstance(size, int):
                 check_number(f"{self.name}'s size", size, 1, 2**31 - 1)
             else:
-                check_line(f"{self.name}'s size", size, _MAX_LINE)
+                check_text(f"{self.name}'s size", size, _MAX_LINE)
         if self.growth_axis is not None:
             check_number(f"{self.name}'s growth_axis", self.growth_axis, 0, len(self.shape) - 1)
         for precision in self.padded_behind:
@@ -173,15 +170,12 @@ class Quality:
     test_set: str
     """Name of what was translated, such as "multi30k/test2016"."""
     metric: str
-    """Such as "BLEU"."""
     score: float
     """As the metric counts: sacreBLEU's go from 0 to 100."""
     signature: str
     """sacreBLEU's signature, which says how it was counted."""
     precision: str
-    """Precision that was measured."""
     beam_size: int
-    """Beam size that was measured."""
     shortlist: bool | None = None
     """Whether it was measured with the shortlist; None where that was not recorded, as before version 4."""
     length_penalty: float | None = None
@@ -189,7 +183,7 @@ class Quality:
 
     def __post_init__(self) -> None:
         for name in ("test_set", "metric", "signature", "precision"):
-            check_line(f"quality.{name}", getattr(self, name), _MAX_LINE)
+            check_text(f"quality.{name}", getattr(self, name), _MAX_LINE)
         check_number("quality.score", self.score, -_MAX_SCORE, _MAX_SCORE)
         check_number("quality.beam_size", self.beam_size, 1, MAX_BEAM_SIZE)
         if self.length_penalty is not None:
@@ -201,7 +195,6 @@ class FileEntry:
     """What a file must be to be the one that was exported."""
 
     sha256: str
-    """In hexadecimal."""
     size: int
     """In bytes."""
 
@@ -218,27 +211,19 @@ class Manifest:
     format_version: int
     """Which of `READABLE_VERSIONS` it was written in."""
     name: str
-    """Name of the model, such as "de-en"."""
     version: str
-    """Version of the model, such as "1"."""
     source_language: str
     """BCP 47 code, or MULTIPLE_LANGUAGES."""
     target_language: str
     """BCP 47 code, or MULTIPLE_LANGUAGES."""
     architecture: Architecture
-    """Family and sizes."""
     source_vocabulary: int
-    """Number of source tokens."""
     target_vocabulary: int
-    """Number of target tokens."""
     source_ids: SpecialIds
-    """Of the source vocabulary."""
     target_ids: SpecialIds
-    """Of the target vocabulary."""
     source_tokenizer: str
     """File of the source side's tokenizer; the target's too where they share one."""
     target_tokenizer: str
-    """File of the target side's tokenizer."""
     contract: TensorContract
     """What the graphs give each other."""
     decoding: DecodingDefaults
@@ -248,7 +233,6 @@ class Manifest:
     quality: tuple[Quality, ...]
     """What `dragoman record-quality` wrote; empty before."""
     licence: str
-    """Licence of the model."""
     credit: str
     """Credit owed to the makers of its training data."""
     files: Mapping[str, FileEntry]
@@ -288,8 +272,8 @@ class Manifest:
         if len(set(self.precisions)) < len(self.precisions):
             raise ManifestError(f"precisions names one twice: {', '.join(self.precisions):.80}")
         check_number("the number of qualities", len(self.quality), 0, _MAX_QUALITIES)
-        check_lines("licence", self.licence, _MAX_LICENCE)
-        check_lines("credit", self.credit, _MAX_CREDIT)
+        check_text("licence", self.licence, _MAX_LICENCE, has_lines=True)
+        check_text("credit", self.credit, _MAX_CREDIT, has_lines=True)
         check_number("the number of files", len(self.files), 0, _MAX_FILES)
         if self.language_token is not None and self.source_pieces is None:
             raise ManifestError("language_token needs source_pieces: only such tokenizers know one")
@@ -298,7 +282,7 @@ class Manifest:
         check_number("the number of languages", len(self.languages), 0, _MAX_LANGUAGES)
         for language, piece in self.languages.items():
             check_language("a language", language)
-            check_line(f"the piece of {language}", piece, _MAX_LINE)
+            check_text(f"the piece of {language}", piece, _MAX_LINE)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -311,10 +295,8 @@ class Manifest:
     def between(self, source: str, target: str) -> "Manifest":
         """What it would say of two of its many languages alone, given by their codes as it has them."""
         assert target in self.languages
-        token = self.languages[source]
-        return replace(
-            self, source_language=source, target_language=target, language_token=token, languages={}
-        )
+        pair = replace(self, source_language=source, target_language=target, languages={})
+        return replace(pair, language_token=self.languages[source])
 
     @property
     def key(self) -> str:

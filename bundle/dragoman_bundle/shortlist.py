@@ -45,7 +45,6 @@ class Shortlist:
     always: NDArray[np.unsignedinteger]
     """Target tokens that every sentence may use, the end of the sentence among them."""
     target_vocabulary: int
-    """Number of target tokens."""
 
     def __post_init__(self) -> None:
         arrays = (self.first_V, self.target_N, self.always)
@@ -105,8 +104,7 @@ class Shortlist:
         chosen_SW[:, self.always] = True
         chosen_SW[np.arange(len(sources))[:, None, None], self._table[source_ST]] = True
         sentence, token = np.nonzero(chosen_SW)
-        ends = np.cumsum(np.bincount(sentence, minlength=len(sources)))
-        return np.split(token, ends[:-1])
+        return np.split(token, np.cumsum(np.bincount(sentence, minlength=len(sources)))[:-1])
 
     @cached_property
     def _table(self) -> NDArray[np.unsignedinteger]:

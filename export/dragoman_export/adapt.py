@@ -83,16 +83,7 @@ def adapt(
         recipe = start_checkpoint(bundle, out / START)
         rate = learning_rate or recipe.training.learning_rate / 10
         _write_run(recipe, read_parallel(source, target), out, held_out=held_out, epochs=epochs, rate=rate)
-    context.invoke(
-        train,
-        recipe_path=out / RECIPE,
-        more_overrides=(),
-        overrides=(),
-        out=out,
-        device="auto",
-        corpus_cache=None,
-        resume=resume,
-    )
+    context.invoke(train, recipe_path=out / RECIPE, out=out, resume=resume)
     texts = {"held out": read_parallel(out / "valid.source", out / "valid.target")}
     if old:
         texts["old"] = read_parallel(*old)
@@ -136,10 +127,7 @@ def start_checkpoint(bundle: "Bundle", path: Path) -> "Recipe":
 
 
 def _weights(bundle: "Bundle") -> "dict[str, NDArray[np.float32]]":
-    """The weights of a bundle's graphs by their names in a checkpoint.
-
-    A product's matrix is stored as rows are multiplied by it: as the transposed one.
-    """
+    """By their names in a checkpoint. What rows are multiplied by is stored transposed."""
     import numpy as np
     import onnx
     from dragoman_bundle.manifest import ENCODER_GRAPH, STEP_GRAPH
@@ -193,14 +181,12 @@ def _write_run(
         validate_every_epochs=1.0,
         start_from=START,
     )
-    adapted = dataclasses.replace(
-        recipe, name=f"{recipe.name}-adapted", data=data, training=training, card=CardConfig()
-    )
+    name = f"{recipe.name}-adapted"
+    adapted = dataclasses.replace(recipe, name=name, data=data, training=training, card=CardConfig())
     (out / RECIPE).write_text(recipe_toml(adapted), encoding="utf-8")
 
 
 def _bleu(checkpoint: Path, corpus: "Corpus") -> float:
-    """sacreBLEU of a checkpoint's translations, with the beam of its recipe."""
     from sacrebleu.metrics.bleu import BLEU
 
     from dragoman_training.decoding.system import open_checkpoint_system

@@ -5,11 +5,9 @@ room in memory is said before it is tried: an estimate of the sizes of files and
 sizes took. Must know no PyTorch: a model tells its own graphs and reference.
 """
 
-import dataclasses
 import json
 import os
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -32,40 +30,32 @@ from dragoman_export.bundle_files import (
 )
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.graphs.regroup import write_regroup_graph
-from dragoman_export.int8 import quantize
+from dragoman_export.graphs.transformer import takes_kernels
 from dragoman_export.int8.calibration import Steps, find_steps, with_known_steps
-from dragoman_export.int8.quantize import bounded_states
+from dragoman_export.int8.quantize import bounded_states, quantize
 from dragoman_export.model import ExportedModel, Subject
 from dragoman_export.model_card import write_card
-from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import Parity, ParityGate
+from dragoman_export.parity.loss import ParityError
 from dragoman_export.parity.onnx_stepper import OnnxStepper, ShortlistStepper
 from dragoman_export.parity.sentences import CheckText, text_sources
 from dragoman_export.shortlist.graphs import make_shortlist_graphs
 
+Report = Callable[[str], None]
+
 
 class Stages:
-    """Tells each stage as `[3/9] fp32: making the graphs`, and what was found as it is."""
+    """Tells each stage before it begins, as `[3/9] fp32: making the graphs`, and what was found as it is."""
 
-    def __init__(self, total: int, report: Callable[[str], None]) -> None:
-        self._total = total
-        self._done = 0
+    def __init__(self, precisions: Sequence[str], *, has_shortlist: bool, report: Report) -> None:
+        traces = bool({"fp32", "int8"} & set(precisions)) + ("fp16" in precisions)
+        per_precision = 3 if has_shortlist else 2
+        total = 1 + traces + ("int8" in precisions) + has_shortlist + per_precision * len(precisions)
+        self._numbers = (f"[{number}/{total}]" for number in range(1, total + 1))
         self.tell = report
-        """Takes a line on what was found."""
 
     def begin(self, stage: str) -> None:
-        """Tells the next stage, before it begins."""
-        self._done += 1
-        assert self._done <= self._total
-        self.tell(f"[{self._done}/{self._total}] {stage}")
-
-
-def num_stages(precisions: Sequence[str], *, has_shortlist: bool) -> int:
-    """Stages of an export: PyTorch, the graphs, and each precision's writing and checking."""
-    traces = bool({"fp32", "int8"} & set(precisions)) + ("fp16" in precisions)
-    quantizations = "int8" in precisions
-    per_precision = 3 if has_shortlist else 2
-    return 1 + traces + quantizations + has_shortlist + per_precision * len(precisions)
+        self.tell(f"{next(self._numbers)} {stage}")
 
 
 def export_subject(
@@ -76,7 +66,7 @@ def export_subject(
     overwrite: bool = False,
     build_shortlist: Callable[[], Shortlist] | None = None,
     check_text: CheckText | None = None,
-    report: Callable[[str], None],
+    report: Report,
 ) -> Bundle:
     """Writes a bundle and opens it. `report` is told, line by line, what is being done and found.
 
@@ -92,7 +82,7 @@ def export_subject(
     check_language("the source language", subject.source_language)
     check_language("the target language", subject.target_language)
     source, target = subject.source_tokenizer, subject.target_tokenizer
-    stages = Stages(num_stages(precisions, has_shortlist=build_shortlist is not None), report)
+    stages = Stages(precisions, has_shortlist=build_shortlist is not None, report=report)
     with staged_bundle(destination, overwrite=overwrite) as folder:
         # First, as text that teaches nothing is refused: the graphs take minutes.
         learnt = build_shortlist and build_shortlist()
@@ -109,9 +99,8 @@ def export_subject(
         )
         find = None
         if subject.model.is_transformer:
-            find = partial(
-                find_steps, words=gate.words, open_stepper=partial(OnnxStepper.between, source, target)
-            )
+            open_stepper = partial(OnnxStepper.between, source, target)
+            find = partial(find_steps, words=gate.words, open_stepper=open_stepper)
         graphs = make_graphs(subject.model, precisions, stages.begin, find)
         shortlist_graphs = {}
         if learnt is not None:
@@ -124,9 +113,8 @@ def export_subject(
             write_graphs(graphs[precision], folder / precision, shortlist_graphs.get(precision))
             write_regroup_graph(contract, precision, folder / precision)
             try:
-                parities[precision] = _check(
-                    gate, subject, folder / precision, precision in shortlist_graphs, stages
-                )
+                has_shortlist = precision in shortlist_graphs
+                parities[precision] = _check(gate, subject, folder / precision, has_shortlist, stages)
             except ParityError as error:
                 raise ParityError(f"{error}{_way_out(precision, parities, precisions)}") from error
         shortlist = None
@@ -146,12 +134,6 @@ def export_subject(
         (folder / CARD_FILE).write_text(write_card(manifest, subject, parities, check_text), encoding="utf-8")
         seal(folder, manifest)
     return open_bundle(destination)
-
-
-def with_told(subject: Subject, options: str) -> Subject:
-    """The subject, its card telling these options of its export as well."""
-    training = subject.training.replace("{export}", f"{{export}} {options}")
-    return dataclasses.replace(subject, training=training)
 
 
 def _check(gate: ParityGate, subject: Subject, folder: Path, has_shortlist: bool, stages: Stages) -> Parity:
@@ -179,7 +161,7 @@ def _way_out(refused: str, passed: Collection[str], precisions: Sequence[str]) -
 def make_graphs(
     model: ExportedModel,
     precisions: Sequence[str],
-    report: Callable[[str], None] = lambda line: None,
+    report: Report = lambda line: None,
     find: Callable[[Graphs], Steps] | None = None,
 ) -> dict[str, Graphs]:
     """The graphs of a model in each of the precisions "fp32", "int8" and "fp16" that is asked for.
@@ -190,7 +172,7 @@ def make_graphs(
     graphs: dict[str, Graphs] = {}
     if "fp32" in precisions or "int8" in precisions:
         report("fp32: making the graphs")
-        for_cpu = "int8" in precisions and model.takes_kernels
+        for_cpu = "int8" in precisions and takes_kernels(model.imported)
         if "fp32" in precisions or not for_cpu:
             graphs["fp32"] = exact = model.graphs()
         if for_cpu:
@@ -199,10 +181,12 @@ def make_graphs(
         report("int8: quantizing the graphs")
         states = bounded_states(exact.encoder.graph, exact.decoder_step.graph)
         steps = Steps({}, {}) if find is None else find(exact)
-        steps = with_known_steps(exact, steps, model.steps)
+        stored = {} if model.imported is None else model.imported.stored
+        if model.imported is not None:
+            steps = with_known_steps(exact, steps, model.imported.steps)
         graphs["int8"] = Graphs(
-            quantize(exact.encoder, steps=steps.encoder, stored=model.stored),
-            quantize(exact.decoder_step, states, steps.decoder_step, model.stored),
+            quantize(exact.encoder, steps=steps.encoder, stored=stored),
+            quantize(exact.decoder_step, states, steps.decoder_step, stored),
         )
     if "fp16" in precisions:
         report("fp16: making the graphs")
@@ -210,35 +194,25 @@ def make_graphs(
     return {precision: graphs[precision] for precision in precisions}
 
 
-@dataclass(frozen=True)
-class MemoryNeed:
-    """What an export takes at its largest."""
-
-    base_bytes: int
-    """Of a model that takes nothing."""
-    copies: int
-    """Copies of the weights as float32: the checkpoint's, the reference's, those rounded to eight bits,
-    those of graphs, and what onnxruntime packs of them."""
-
-
-WITH_PYTORCH = MemoryNeed(base_bytes=700 << 20, copies=7)
-"""Of a checkpoint that was trained here."""
-WITHOUT_PYTORCH = MemoryNeed(base_bytes=320 << 20, copies=5)
-"""Of a model from elsewhere: 1.73 GB were taken by three precisions of weights of 0.31 GB, 0.61 of 0.07."""
+WITH_PYTORCH, WITHOUT_PYTORCH = (700 << 20, 7), (320 << 20, 5)
+"""What an export takes at its largest: bytes for a model that takes nothing, and copies of the weights as
+float32: the checkpoint's, the reference's, those rounded to eight bits, those of graphs, and what onnxruntime
+packs of them. Without PyTorch 1.73 GB were taken by three precisions of weights of 0.31 GB, 0.61 of 0.07."""
 
 
 class MemoryTooSmallError(ValueError):
     """There is less memory than an export of this checkpoint takes."""
 
 
-def check_memory(checkpoints: Sequence[Path], available: int | None, need: MemoryNeed) -> None:
+def check_memory(checkpoints: Sequence[Path], available: int | None, need: tuple[int, int]) -> None:
     """Raises MemoryTooSmallError where `available` bytes are too few; None stands for no known limit.
 
     A folder's largest file is its weights.
     """
-    files = [_weights_of(path) for path in checkpoints]
-    weight_bytes = sum(map(float32_bytes, filter(None, files)))
-    needed = need.base_bytes + need.copies * weight_bytes
+    files = [[path] if path.is_file() else filter(Path.is_file, path.rglob("*")) for path in checkpoints]
+    weights = [max(of_path, key=lambda file: file.stat().st_size, default=None) for of_path in files]
+    weight_bytes = sum(map(float32_bytes, filter(None, weights)))
+    needed = need[0] + need[1] * weight_bytes
     if available is None or needed <= available:
         return
     names = " and ".join(str(path) for path in checkpoints)
@@ -261,10 +235,3 @@ def float32_bytes(file: Path) -> int:
     except (ValueError, KeyError, TypeError, AttributeError, MemoryError, OverflowError):
         # What is damaged is told of by what reads it.
         return os.stat(file).st_size
-
-
-def _weights_of(path: Path) -> Path | None:
-    if path.is_file():
-        return path
-    files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else []
-    return max(files, key=lambda file: file.stat().st_size, default=None)

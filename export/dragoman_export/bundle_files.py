@@ -133,9 +133,8 @@ def _toml(value: Any) -> str:
 def tensor_contract(graphs: Mapping[str, Graphs]) -> TensorContract:
     """The memory and state that the decoder step of each precision takes."""
     specs = _specs({precision: pair.decoder_step.graph.inputs for precision, pair in graphs.items()})
-    memory, state = (
-        tuple(spec for spec in specs if spec.name.startswith(kind)) for kind in ("memory.", "state.")
-    )
+    kinds = ("memory.", "state.")
+    memory, state = (tuple(spec for spec in specs if spec.name.startswith(kind)) for kind in kinds)
     return TensorContract(memory=memory, state=state)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dragoman_bundle.bundle import Bundle, open_bundle
 
-from dragoman_export.assembly import export_subject, with_told
+from dragoman_export.assembly import export_subject
 from dragoman_export.model import Subject
 from dragoman_export.options import Report, ShortlistRequest
 from dragoman_export.parity.sentences import CheckText
@@ -166,7 +166,7 @@ def export_bundle(
         build = shortlist.builder(subject, report, corpus, members[0].recipe.data.max_tokens)
         asked = shortlist.command_line()
     return export_subject(
-        with_told(subject, asked),
+        subject.telling(asked),
         destination,
         precisions=precisions,
         overwrite=overwrite,

@@ -4,10 +4,9 @@ what a bundle says of it.
 Shapes: S sentences, K beam, R = S·K rows, T source positions, V target vocabulary.
 """
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,21 +18,11 @@ from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.graphs.s2s import write_s2s
-from dragoman_export.graphs.transformer import takes_kernels, write_transformer
-from dragoman_export.reference.imported import (
-    POSITIONS,
-    TARGET_POSITIONS,
-    Floats,
-    Imported,
-    StoredWeight,
-    TransformerArchitecture,
-)
-from dragoman_export.reference.model import Array, Arrays, Reference, ReferenceModel
+from dragoman_export.graphs.transformer import write_transformer
+from dragoman_export.reference.imported import Imported, TransformerArchitecture
+from dragoman_export.reference.model import Array, Arrays, ReferenceModel
 from dragoman_export.reference.s2s import S2SReference
 from dragoman_export.reference.transformer import TransformerReference
-
-UNTOLD = {"alignment_head", "barred", "bos", "embedding_scale", "never_produced", "norm_epsilon"}
-"""Settings that are no sizes."""
 
 
 class ExportedModel(ABC):
@@ -41,93 +30,35 @@ class ExportedModel(ABC):
 
     reference_name: ClassVar[str]
     """What a card calls the reference."""
+    imported: Imported | None
+    """What its graphs are written from; None where they are traced."""
 
     @property
-    @abstractmethod
     def is_transformer(self) -> bool:
         """Whether rows of its int8 graphs may share steps that are found on samples."""
-
-    @property
-    @abstractmethod
-    def takes_kernels(self) -> bool:
-        """Whether its graphs may attend by kernels for CPUs."""
-
-    @property
-    def stored(self) -> Mapping[str, StoredWeight]:
-        """Weights that were in 8 bits where they are from, by name: int8 graphs do not round them again."""
-        return {}
-
-    @property
-    def steps(self) -> Mapping[str, float]:
-        """What rows count in that are multiplied by a weight of that name, where it is known beforehand."""
-        return {}
+        return self.imported is not None and isinstance(self.imported.architecture, TransformerArchitecture)
 
     @abstractmethod
     def reference(self) -> ReferenceModel:
         """What its graphs are held against."""
 
-    @abstractmethod
     def graphs(self, *, dtype: ir.DataType = ir.DataType.FLOAT, for_cpu: bool = False) -> Graphs:
         """Its graphs, computing in FLOAT or FLOAT16; `for_cpu` with kernels that other devices lack."""
-
-
-def reference_of(imported: Imported, *, products: type[np.floating[Any]] = np.float64) -> Reference:
-    """The reference of a model's family, which multiplies in `products`."""
-    is_transformer = isinstance(imported.architecture, TransformerArchitecture)
-    return (TransformerReference if is_transformer else S2SReference)(imported, products=products)
-
-
-def are_sinusoids(table_LD: Floats) -> bool:
-    """Whether its columns are pairs of a sine and a cosine, in whichever order."""
-    return np.allclose(np.square(table_LD).sum(axis=1), table_LD.shape[1] / 2, rtol=1e-3)
+        assert self.imported is not None
+        if self.is_transformer:
+            return write_transformer(self.imported, dtype=dtype, for_cpu=for_cpu)
+        return write_s2s(self.imported, dtype=dtype)
 
 
 @dataclass(frozen=True)
 class ImportedModel(ExportedModel):
-    """A model from elsewhere: its graphs are written, and its reference is NumPy."""
+    """A model from elsewhere, whose reference is NumPy."""
 
     imported: Imported
     reference_name = "its equations in NumPy"
 
-    @property
-    def is_transformer(self) -> bool:
-        return isinstance(self.imported.architecture, TransformerArchitecture)
-
-    @property
-    def takes_kernels(self) -> bool:
-        return takes_kernels(self.imported)
-
-    @property
-    def sizes(self) -> dict[str, Any]:
-        """Its family and settings, as a card tells them."""
-        settings = dataclasses.asdict(self.imported.architecture)
-        return {name: value for name, value in settings.items() if name not in UNTOLD}
-
-    @property
-    def num_parameters(self) -> int:
-        """How many it has, each counted once; sines and cosines of positions are none."""
-        arrays = {
-            id(array): array.size
-            for name, array in self.imported.weights.items()
-            if not (name in (POSITIONS, TARGET_POSITIONS) and are_sinusoids(array))
-        }
-        return sum(arrays.values())
-
-    @property
-    def stored(self) -> Mapping[str, StoredWeight]:
-        return self.imported.stored
-
-    @property
-    def steps(self) -> Mapping[str, float]:
-        return self.imported.steps
-
     def reference(self) -> ReferenceModel:
-        return reference_of(self.imported, products=np.float32)
-
-    def graphs(self, *, dtype: ir.DataType = ir.DataType.FLOAT, for_cpu: bool = False) -> Graphs:
-        if self.is_transformer:
-            return write_transformer(self.imported, dtype=dtype, for_cpu=for_cpu)
-        return write_s2s(self.imported, dtype=dtype)
+        return (TransformerReference if self.is_transformer else S2SReference)(self.imported)
 
 
 class KeptTo:
@@ -198,6 +129,10 @@ class Subject:
     """What the card says under "Training", in Markdown; `{export}` stands for the options of its export."""
     recipes: tuple[str, ...] = ()
     """How it was trained, in TOML, where that was here; of an ensemble, each member."""
+
+    def telling(self, options: str) -> "Subject":
+        """The same, its card telling these options of its export as well."""
+        return replace(self, training=self.training.replace("{export}", f"{{export}} {options}"))
 
     @property
     def checked_tokenizer(self) -> Tokenizer:

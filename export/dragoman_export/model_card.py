@@ -23,10 +23,6 @@ QUALITY_BEGIN = "<!-- quality: written by dragoman record-quality -->"
 QUALITY_END = "<!-- end of quality -->"
 
 
-class CardError(ValueError):
-    """A card whose quality table can't be found."""
-
-
 def write_card(
     manifest: Manifest, subject: Subject, parities: Mapping[str, Parity], check_text: CheckText | None
 ) -> str:
@@ -99,11 +95,11 @@ def _table(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def replace_quality(card: str, quality: Sequence[Quality]) -> str:
-    """The card with another quality table. Raises CardError where the card has no place for one."""
+    """The card with another quality table. Raises QualityError where the card has no place for one."""
     before, begin, behind = card.partition(QUALITY_BEGIN)
     _, end, after = behind.partition(QUALITY_END)
     if not begin or not end:
-        raise CardError(
+        raise QualityError(
             f'the card has no lines "{QUALITY_BEGIN}" and "{QUALITY_END}" to write the quality between'
         )
     return before + quality_block(quality) + after
@@ -131,10 +127,9 @@ def _purpose(manifest: Manifest, subject: Subject) -> str:
     if subject.continues:
         return f"Continues text in {manifest.target_language}: of a sentence's beginning it writes the rest."
     if manifest.languages:
-        languages = ", ".join(sorted(manifest.languages))
-        return (
-            f"Translates from each of these {len(manifest.languages)} languages to each other: {languages}."
-        )
+        languages = sorted(manifest.languages)
+        listed = ", ".join(languages)
+        return f"Translates from each of these {len(languages)} languages to each other: {listed}."
     return f"Translates {manifest.source_language} to {manifest.target_language}."
 
 
@@ -155,7 +150,7 @@ METRICS = {
 
 
 class QualityError(ValueError):
-    """Results that are not those of `dragoman evaluate --bundle --json`, or of another bundle."""
+    """A quality that can't be recorded: of another bundle or command, or of a card with no place for it."""
 
 
 def record_results(folder: Path, results: Path, *, test_set: str) -> tuple[Quality, ...]:
@@ -212,7 +207,5 @@ def _read_results(path: Path, test_set: str, folder: Path, manifest: Manifest) -
 def _is_same_measure(old: Quality, new: Quality) -> bool:
     """Whether both were measured in the same way, as far as the old one tells."""
     same = replace(old, score=new.score, signature=new.signature)
-    unrecorded = {
-        key: getattr(new, key) for key in ("shortlist", "length_penalty") if getattr(old, key) is None
-    }
-    return replace(same, **unrecorded) == new
+    keys = ("shortlist", "length_penalty")
+    return replace(same, **{key: getattr(new, key) for key in keys if getattr(old, key) is None}) == new

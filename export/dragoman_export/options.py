@@ -1,7 +1,8 @@
 """Options of what makes a bundle, and the way from them to one: of `dragoman export` and `dragoman get`."""
 
+import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial, wraps
 from pathlib import Path
@@ -50,7 +51,7 @@ def check_folder(context: click.Context, parameter: click.Parameter, value: Path
 
 @dataclass(frozen=True, kw_only=True)
 class ShortlistOptions:
-    """How large a lexical shortlist is. Raises ValueError, naming the field, for what makes no sense."""
+    """How large a lexical shortlist is."""
 
     max_targets: int = 50
     """Most target tokens of a source token."""
@@ -58,23 +59,6 @@ class ShortlistOptions:
     """Least probability of a target token, given its source token."""
     num_frequent: int = 100
     """Target tokens that every sentence may use: those most frequent in the corpus."""
-
-    def __post_init__(self) -> None:
-        if self.max_targets < 1:
-            raise ValueError(f"max_targets is {self.max_targets}; it must be at least 1")
-        if self.num_frequent < 0:
-            raise ValueError(f"num_frequent is {self.num_frequent}; it must be 0 or more")
-        if not 0 <= self.min_probability <= 1:
-            raise ValueError(f"min_probability is {self.min_probability}; it must be from 0 to 1")
-
-    def command_line(self, asked: str = "--shortlist") -> str:
-        """The options of `dragoman export` that ask for such a shortlist; `asked` says what it is made of."""
-        sizes = (
-            ("--shortlist-targets", self.max_targets, ShortlistOptions.max_targets),
-            ("--shortlist-probability", self.min_probability, ShortlistOptions.min_probability),
-            ("--shortlist-frequent", self.num_frequent, ShortlistOptions.num_frequent),
-        )
-        return " ".join([asked, *(f"{name} {size}" for name, size, usual in sizes if size != usual)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +111,10 @@ class ShortlistRequest:
             f"--shortlist-lexicon {lexicon.name}" if lexicon else "",
             f"--shortlist-from {aligner.name}" if aligner else "",
         ]
-        return self.shortlist_sizes.command_line(" ".join(filter(None, asked)) or "--shortlist")
+        flags = {"max_targets": "targets", "min_probability": "probability", "num_frequent": "frequent"}
+        sizes, usual = (dataclasses.asdict(each) for each in (self.shortlist_sizes, ShortlistOptions()))
+        more = [f"--shortlist-{flag} {sizes[key]}" for key, flag in flags.items() if sizes[key] != usual[key]]
+        return " ".join([*(filter(None, asked) if any(asked) else ["--shortlist"]), *more])
 
     def builder(
         self, subject: "Subject", report: Report, corpus: "Corpus | None" = None, max_tokens: int = 0
@@ -158,16 +145,8 @@ class ShortlistRequest:
             corpus, max_pairs = read_parallel(*self.shortlist_text), MAX_PAIRS
             max_tokens = subject.decoding.max_source_tokens
         assert corpus is not None
-        return partial(
-            learn_shortlist,
-            corpus,
-            *tokenizers,
-            self.shortlist_sizes,
-            report,
-            max_tokens=max_tokens,
-            max_pairs=max_pairs,
-            aligner=aligner,
-        )
+        learn = partial(learn_shortlist, max_tokens=max_tokens, max_pairs=max_pairs, aligner=aligner)
+        return partial(learn, corpus, *tokenizers, self.shortlist_sizes, report)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,7 +204,7 @@ class ExportRequest:
         return bundle
 
 
-def options_of(kind: type[Any], name: str, decorators: Sequence[Decorator]) -> Decorator:
+def options_of(kind: type[Any], name: str, *decorators: Decorator) -> Decorator:
     """Adds the options to a command that make a dataclass of that kind, and passes it on under the name."""
 
     def decorate(command: Command) -> Command:
@@ -245,67 +224,63 @@ def options_of(kind: type[Any], name: str, decorators: Sequence[Decorator]) -> D
 shortlist_options = options_of(
     ShortlistRequest,
     "shortlist",
-    [
+    click.option(
+        "--shortlist/--no-shortlist",
+        default=None,
+        help="Learn a lexical shortlist, which makes decoding faster, from the training corpus that "
+        "the (first) checkpoint's recipe names.  [default: if the corpus can be read]",
+    ),
+    click.option(
+        "--shortlist-text",
+        metavar="SOURCE TARGET",
+        nargs=2,
+        type=FILE,
+        help="Learn the shortlist from these files, which match line by line: any text of the kind "
+        "that will be translated.",
+    ),
+    click.option(
+        "--shortlist-lexicon",
+        metavar="FILE",
+        type=FILE,
+        help="Take the shortlist from Marian's lex.s2t, gzipped or not, or CTranslate2's vmap.",
+    ),
+    click.option(
+        "--shortlist-from",
+        "shortlist_aligner",
+        metavar="DIR",
+        type=FOLDER,
+        help="Learn the shortlist from the words that this aligner, saved by `dragoman align train`, "
+        "links in the training corpus or in --shortlist-text.  [default: from the pieces alone, by "
+        "IBM model 1]",
+    ),
+    options_of(
+        ShortlistOptions,
+        "shortlist_sizes",
         click.option(
-            "--shortlist/--no-shortlist",
-            default=None,
-            help="Learn a lexical shortlist, which makes decoding faster, from the training corpus that "
-            "the (first) checkpoint's recipe names.  [default: if the corpus can be read]",
+            "--shortlist-targets",
+            "max_targets",
+            default=ShortlistOptions.max_targets,
+            show_default=True,
+            type=click.IntRange(min=1),
+            help="Most target pieces that the shortlist has for a source piece.",
         ),
         click.option(
-            "--shortlist-text",
-            metavar="SOURCE TARGET",
-            nargs=2,
-            type=FILE,
-            help="Learn the shortlist from these files, which match line by line: any text of the kind "
-            "that will be translated.",
+            "--shortlist-frequent",
+            "num_frequent",
+            default=ShortlistOptions.num_frequent,
+            show_default=True,
+            type=click.IntRange(min=0),
+            help="Most frequent target pieces that every sentence may use.",
         ),
         click.option(
-            "--shortlist-lexicon",
-            metavar="FILE",
-            type=FILE,
-            help="Take the shortlist from Marian's lex.s2t, gzipped or not, or CTranslate2's vmap.",
+            "--shortlist-probability",
+            "min_probability",
+            default=ShortlistOptions.min_probability,
+            show_default=True,
+            type=click.FloatRange(0, 1),
+            help="Least probability of a target piece, given the source piece.",
         ),
-        click.option(
-            "--shortlist-from",
-            "shortlist_aligner",
-            metavar="DIR",
-            type=FOLDER,
-            help="Learn the shortlist from the words that this aligner, saved by `dragoman align train`, "
-            "links in the training corpus or in --shortlist-text.  [default: from the pieces alone, by "
-            "IBM model 1]",
-        ),
-        options_of(
-            ShortlistOptions,
-            "shortlist_sizes",
-            [
-                click.option(
-                    "--shortlist-targets",
-                    "max_targets",
-                    default=ShortlistOptions.max_targets,
-                    show_default=True,
-                    type=click.IntRange(min=1),
-                    help="Most target pieces that the shortlist has for a source piece.",
-                ),
-                click.option(
-                    "--shortlist-frequent",
-                    "num_frequent",
-                    default=ShortlistOptions.num_frequent,
-                    show_default=True,
-                    type=click.IntRange(min=0),
-                    help="Most frequent target pieces that every sentence may use.",
-                ),
-                click.option(
-                    "--shortlist-probability",
-                    "min_probability",
-                    default=ShortlistOptions.min_probability,
-                    show_default=True,
-                    type=click.FloatRange(0, 1),
-                    help="Least probability of a target piece, given the source piece.",
-                ),
-            ],
-        ),
-    ],
+    ),
 )
 """Adds the options of `ShortlistRequest` to a command, and passes them on as `shortlist`."""
 
@@ -315,35 +290,33 @@ def export_options(precisions: str) -> Decorator:
     return options_of(
         ExportRequest,
         "request",
-        [
-            click.option(
-                "--precisions",
-                default=precisions,
-                show_default=True,
-                callback=_parse_precisions,
-                help="Which graphs to make: fp32, int8 (for CPUs), fp16 (for GPUs), with commas between.",
-            ),
-            shortlist_options,
-            click.option(
-                "--check-text",
-                metavar="FILE",
-                type=FILE,
-                help="Source sentences, one a line, on which the graphs of lower precisions are held against "
-                "the model itself.  [default: those of the training corpus or --shortlist-text, or else "
-                "samples of the model's own]",
-            ),
-            click.option(
-                "--max-memory",
-                metavar="GB",
-                type=click.FloatRange(min=0, min_open=True),
-                help="Refuse a model whose export would take more.  [default: what is available]",
-            ),
-            click.option(
-                "--threads",
-                type=click.IntRange(min=1),
-                help="Threads of PyTorch and onnxruntime.  [default: OMP_NUM_THREADS, or the processors "
-                "that this process may use, at most 4]",
-            ),
-            click.option("--force", is_flag=True, help="Replace a bundle that is already there."),
-        ],
+        click.option(
+            "--precisions",
+            default=precisions,
+            show_default=True,
+            callback=_parse_precisions,
+            help="Which graphs to make: fp32, int8 (for CPUs), fp16 (for GPUs), with commas between.",
+        ),
+        shortlist_options,
+        click.option(
+            "--check-text",
+            metavar="FILE",
+            type=FILE,
+            help="Source sentences, one a line, on which the graphs of lower precisions are held against "
+            "the model itself.  [default: those of the training corpus or --shortlist-text, or else "
+            "samples of the model's own]",
+        ),
+        click.option(
+            "--max-memory",
+            metavar="GB",
+            type=click.FloatRange(min=0, min_open=True),
+            help="Refuse a model whose export would take more.  [default: what is available]",
+        ),
+        click.option(
+            "--threads",
+            type=click.IntRange(min=1),
+            help="Threads of PyTorch and onnxruntime.  [default: OMP_NUM_THREADS, or the processors "
+            "that this process may use, at most 4]",
+        ),
+        click.option("--force", is_flag=True, help="Replace a bundle that is already there."),
     )

@@ -9,6 +9,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,21 +20,9 @@ from torch import Tensor, nn
 from dragoman_export.bundle_files import recipe_files, recipe_toml
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.graphs.trace import trace
-from dragoman_export.graphs.transformer import takes_kernels, write_transformer
 from dragoman_export.model import NOT_STATED, Card, ExportedModel, Subject
 from dragoman_export.parity.torch_reference import TorchReference
-from dragoman_export.reference.imported import (
-    BIAS,
-    OUTPUT,
-    POSITIONS,
-    SOURCE,
-    TARGET,
-    TARGET_POSITIONS,
-    AlignmentHead,
-    Floats,
-    Imported,
-    TransformerArchitecture,
-)
+from dragoman_export.reference.imported import AlignmentHead, Floats, Imported, Name, TransformerArchitecture
 from dragoman_training.checkpoint import Checkpoint, as_one, decoding_of, path_tail, provenances
 from dragoman_training.markdown import enumeration
 from dragoman_training.models import LanguageModelConfig, Seq2Seq, Transformer
@@ -49,22 +38,17 @@ class TrainedModel(ExportedModel):
     """Target token that begins every sentence."""
     reference_name = "the model in PyTorch"
 
-    @property
-    def is_transformer(self) -> bool:
-        return isinstance(self.model, Transformer)
-
-    @property
-    def takes_kernels(self) -> bool:
-        return isinstance(self.model, Transformer) and takes_kernels(arrays_of(self.model, self.bos))
+    @cached_property
+    def imported(self) -> Imported | None:  # type: ignore[override]
+        return arrays_of(self.model, self.bos) if isinstance(self.model, Transformer) else None
 
     def reference(self) -> TorchReference:
         return TorchReference(self.model, self.bos)
 
     def graphs(self, *, dtype: ir.DataType = ir.DataType.FLOAT, for_cpu: bool = False) -> Graphs:
-        if isinstance(self.model, Transformer):
-            return write_transformer(arrays_of(self.model, self.bos), dtype=dtype, for_cpu=for_cpu)
-        is_half = dtype == ir.DataType.FLOAT16
-        return trace(self.model, dtype=torch.float16 if is_half else torch.float32)
+        if self.imported is not None:
+            return super().graphs(dtype=dtype, for_cpu=for_cpu)
+        return trace(self.model, dtype=torch.float16 if (dtype == ir.DataType.FLOAT16) else torch.float32)
 
 
 def subject_of(members: Sequence[Checkpoint]) -> Subject:
@@ -111,12 +95,12 @@ def arrays_of(model: Transformer, bos: int) -> Imported:
     config, head = model.config, model.alignment_head
     tensors: dict[str, Tensor] = dict(model.named_parameters(remove_duplicate=False))
     tensors |= {
-        SOURCE: model.source_embedding.weight,
-        TARGET: model.target_embedding.weight,
-        OUTPUT: model.output.embedding.weight,
-        BIAS: model.output.bias,
-        POSITIONS: model.positions.table_LD,
-        TARGET_POSITIONS: (model.target_positions or model.positions).table_LD,
+        Name.SOURCE: model.source_embedding.weight,
+        Name.TARGET: model.target_embedding.weight,
+        Name.OUTPUT: model.output.embedding.weight,
+        Name.BIAS: model.output.bias,
+        Name.POSITIONS: model.positions.table_LD,
+        Name.TARGET_POSITIONS: (model.target_positions or model.positions).table_LD,
     }
     arrays: dict[int, Floats] = {id(tensor): tensor.detach().numpy() for tensor in tensors.values()}
     (norm_epsilon,) = {module.eps for module in model.modules() if isinstance(module, nn.LayerNorm)}
@@ -167,9 +151,8 @@ def training_text(members: Sequence[Checkpoint]) -> str:
         averaged = progress.get("averaged")
         if averaged and len(averaged) <= member.recipe.training.keep_validated:
             checkpoint_file = "average.safetensors"
-            commands.append(
-                _lines("dragoman average", f"{run}/step-*.safetensors", f"--out {run}/{checkpoint_file}")
-            )
+            out = f"--out {run}/{checkpoint_file}"
+            commands.append(_lines("dragoman average", f"{run}/step-*.safetensors", out))
         checkpoints.append(f"{run}/{checkpoint_file or 'best.safetensors'}")
     commands.append(_lines(f"dragoman export {' '.join(checkpoints)}", "{export} --force"))
     promise = next(candidate for candidate in (ALIKE, AGAIN_IF_ENDED, AGAIN) if candidate in promises)
@@ -185,7 +168,6 @@ With {needed} in a folder whose full path is `$DATA`, {promise}:
 
 
 def _description(member: Checkpoint) -> str:
-    """How far training went, and from where."""
     progress, start = member.progress, member.recipe.training.start_from
     averaged = progress.get("averaged")
     minutes = progress["seconds"] / 60
@@ -222,9 +204,7 @@ def _num_processes(progress: Mapping[str, Any]) -> int:
 
 def _options(member: Checkpoint) -> list[str]:
     """The options of `dragoman train` that say where each of a recipe's files is now, and what "auto" was.
-
-    With data so named, training takes nothing of the card from the recipe.
-    """
+    With data so named, training takes nothing of the card from the recipe."""
     recipe = member.recipe
     options = _data_options(recipe.data)
     options += [

@@ -66,9 +66,7 @@ def test_a_device_in_a_file_s_place_is_refused(bundle_folder: Path) -> None:
     assert "manifest.json can't be read: it is no regular file" in str(opens_or_hangs(bundle_folder))
 
 
-def test_a_socket_in_a_file_s_place_is_refused(
-    bundle_folder: Path, unix_socket: Callable[[Path], None]
-) -> None:
+def test_a_socket_in_its_place_is_refused(bundle_folder: Path, unix_socket: Callable[[Path], None]) -> None:
     (bundle_folder / "manifest.json").unlink()
     unix_socket(bundle_folder / "manifest.json")
     assert "manifest.json can't be read" in str(opens_or_hangs(bundle_folder))
@@ -94,8 +92,7 @@ def test_a_manifest_of_gigabytes_is_refused_before_it_is_read(bundle_folder: Pat
 
 def test_a_tokenizer_of_gigabytes_is_refused_before_it_is_read(bundle_folder: Path) -> None:
     """Its checksum alone takes no memory: where it is right, the size is what is left."""
-    path = bundle_folder / "shared.spm"
-    os.truncate(path, MAX_TOKENIZER_BYTES + 1)
+    os.truncate(bundle_folder / "shared.spm", MAX_TOKENIZER_BYTES + 1)
     seal(bundle_folder, Manifest.from_json((bundle_folder / "manifest.json").read_text()))
     tracemalloc.start()
     with pytest.raises(
@@ -138,9 +135,7 @@ NOTHING = npy(np.zeros(0, np.uint16))
 
 
 @pytest.mark.parametrize("name", ["first", "always"])
-def test_a_shortlist_that_unpacks_to_much_more_is_refused_before_it_does(
-    bundle_folder: Path, name: str
-) -> None:
+def test_a_shortlist_that_unpacks_to_much_is_refused_before(bundle_folder: Path, name: str) -> None:
     arrays = {"first": FIRST, "targets": NOTHING, "always": ALWAYS}
     folder = with_shortlist(bundle_folder, npz(**arrays | {name: npy(np.zeros(1 << 23, np.uint32))}))
     tracemalloc.start()

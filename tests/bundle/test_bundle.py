@@ -22,8 +22,10 @@ from dragoman_bundle.bundle import look_at_bundle, read_description
 from dragoman_bundle.checked_files import open_regular
 from tests.bundle.conftest import GRAPH
 
+Edit = Callable[[dict[str, Any]], object]
 
-def edit_manifest(folder: Path, edit: Callable[[dict[str, Any]], None]) -> None:
+
+def edit_manifest(folder: Path, edit: Edit) -> None:
     path = folder / "manifest.json"
     value = json.loads(path.read_text())
     edit(value)
@@ -140,32 +142,28 @@ def test_graph_that_is_not_listed_is_refused(bundle_folder: Path) -> None:
         open_bundle(bundle_folder)
 
 
-def test_vocabulary_that_is_not_the_tokenizer_s_is_refused(bundle_folder: Path) -> None:
-    edit_manifest(bundle_folder, lambda value: value.update(target_vocabulary=17))
-    with pytest.raises(TokenizerMismatchError, match=r"shared\.spm has 16 tokens, and the manifest says 17"):
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda value: value.update(target_vocabulary=17), " has 16 tokens, and the manifest says 17"),
+        (lambda value: value["source_ids"].update(eos=7), ": its eos id is 3, and the manifest says 7"),
+    ],
+)
+def test_what_the_tokenizer_does_not_have_is_refused(bundle_folder: Path, edit: Edit, message: str) -> None:
+    edit_manifest(bundle_folder, edit)
+    with pytest.raises(TokenizerMismatchError, match=rf"shared\.spm{message}"):
         open_bundle(bundle_folder)
 
 
-def test_other_tokenizer_is_refused(bundle_folder: Path, other_tokenizer_model: bytes) -> None:
-    (bundle_folder / "shared.spm").write_bytes(other_tokenizer_model)
-    list_file(bundle_folder, "shared.spm", other_tokenizer_model)
-    with pytest.raises(TokenizerMismatchError, match=r"shared\.spm has 15 tokens, and the manifest says 16"):
-        open_bundle(bundle_folder)
-
-
-def test_special_id_that_is_not_the_tokenizer_s_is_refused(bundle_folder: Path) -> None:
-    edit_manifest(bundle_folder, lambda value: value["source_ids"].update(eos=7))
-    with pytest.raises(
-        TokenizerMismatchError, match=r"shared\.spm: its eos id is 3, and the manifest says 7"
+def test_another_tokenizer_or_none_is_refused(bundle_folder: Path, other_tokenizer_model: bytes) -> None:
+    for content, message in (
+        (other_tokenizer_model, " has 15 tokens, and the manifest says 16"),
+        (b"not one", ": not a sentencepiece model"),
     ):
-        open_bundle(bundle_folder)
-
-
-def test_file_that_is_no_tokenizer_is_refused(bundle_folder: Path) -> None:
-    (bundle_folder / "shared.spm").write_bytes(b"not one")
-    list_file(bundle_folder, "shared.spm", b"not one")
-    with pytest.raises(TokenizerMismatchError, match=r"shared\.spm: not a sentencepiece model"):
-        open_bundle(bundle_folder)
+        (bundle_folder / "shared.spm").write_bytes(content)
+        list_file(bundle_folder, "shared.spm", content)
+        with pytest.raises(TokenizerMismatchError, match=rf"shared\.spm{message}"):
+            open_bundle(bundle_folder)
 
 
 def test_a_look_at_a_bundle_sees_what_is_missing_and_reads_no_file(bundle_folder: Path) -> None:
@@ -174,9 +172,7 @@ def test_a_look_at_a_bundle_sees_what_is_missing_and_reads_no_file(bundle_folder
     path.write_bytes(bytes(len(content)))
     assert look_at_bundle(bundle_folder) == read_manifest(bundle_folder)
     path.write_bytes(content[:-1])
-    with pytest.raises(
-        BundleFileError, match=rf"encoder\.onnx has {len(content) - 1} bytes, .* {len(content)}"
-    ):
+    with pytest.raises(BundleFileError, match=rf"encoder\.onnx has {len(content) - 1} bytes, and"):
         look_at_bundle(bundle_folder)
     path.unlink()
     with pytest.raises(BundleFileError, match=r"encoder\.onnx is missing"):
@@ -189,14 +185,8 @@ def test_a_look_at_a_bundle_sees_what_is_missing_and_reads_no_file(bundle_folder
 @pytest.mark.parametrize(
     ("card", "description"),
     [
-        (
-            "# de-en, version 1\n\nTranslates de to en. Letters. Not\nfor poems.\n\n| a |\n",
-            "Letters. Not for poems.",
-        ),
-        (
-            "# m, version 1\n\nTranslates from each of these 2 languages to each other: de, en. News.\n",
-            "News.",
-        ),
+        ("# de-en, version 1\n\nTranslates de to en. Not\nfor poems.\n\n| a |\n", "Not for poems."),
+        ("# m, version 1\n\nTranslates from each of these 2 languages to each other: x. News.\n", "News."),
         ("# lm, version 1\n\nContinues text in de: of a beginning it writes the rest. Notes.\n", "Notes."),
         ("# one's own\n\nIn C# and F#.\n", "In C# and F#."),
         ("# nothing\n\n| a | b |\n", ""),
@@ -204,9 +194,7 @@ def test_a_look_at_a_bundle_sees_what_is_missing_and_reads_no_file(bundle_folder
         (None, ""),
     ],
 )
-def test_what_a_model_is_good_for_stands_on_its_card(
-    card: str | None, description: str, tmp_path: Path
-) -> None:
+def test_what_a_model_is_good_for_is_on_its_card(card: str | None, description: str, tmp_path: Path) -> None:
     if card is not None:
         (tmp_path / "README.md").write_text(card)
     assert read_description(tmp_path) == description

@@ -50,8 +50,7 @@ def test_candidates_do_not_depend_on_the_neighbours() -> None:
     generator = np.random.default_rng(1)
     sources = [generator.integers(0, 16, length).tolist() for length in (1, 9, 3, 14, 2)]
     shortlist = make_shortlist()
-    together = shortlist.candidates(sources)
-    for source, own in zip(sources, together, strict=True):
+    for source, own in zip(sources, shortlist.candidates(sources), strict=True):
         (alone,) = shortlist.candidates([source])
         assert own.tolist() == alone.tolist()
 
@@ -117,16 +116,14 @@ def test_file_that_is_no_shortlist_is_refused(shortlist_folder: Path) -> None:
 def test_single_array_in_its_place_is_refused(shortlist_folder: Path) -> None:
     with (shortlist_folder / "shortlist.npz").open("wb") as file:
         np.save(file, np.zeros(3))
-    manifest = Manifest.from_json((shortlist_folder / "manifest.json").read_text())
-    seal(shortlist_folder, manifest)
+    seal(shortlist_folder, Manifest.from_json((shortlist_folder / "manifest.json").read_text()))
     with pytest.raises(ShortlistError, match=r"shortlist\.npz: it is not a shortlist"):
         open_bundle(shortlist_folder)
 
 
 def test_shortlist_that_lets_no_sentence_end_is_refused(shortlist_folder: Path) -> None:
     replace(make_shortlist(), always=np.array([5, 6], np.uint16)).save(shortlist_folder / "shortlist.npz")
-    manifest = Manifest.from_json((shortlist_folder / "manifest.json").read_text())
-    seal(shortlist_folder, manifest)
+    seal(shortlist_folder, Manifest.from_json((shortlist_folder / "manifest.json").read_text()))
     with pytest.raises(ShortlistError, match="does not let every sentence end: token 3"):
         open_bundle(shortlist_folder)
 

@@ -45,9 +45,7 @@ def test_overwriting_replaces_the_whole_folder(bundle_folder: Path) -> None:
     assert [path.name for path in bundle_folder.parent.iterdir()] == [bundle_folder.name]
 
 
-def test_a_bundle_is_replaced_from_inside_its_folder(
-    bundle_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bundle_is_replaced_from_inside(bundle_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(bundle_folder)
     with staged_bundle(Path(), overwrite=True) as folder:
         (folder / "new").write_bytes(b"new")

@@ -128,7 +128,7 @@ def test_both_precisions_passed_the_gate_and_the_card_tells_by_how_much(bundle: 
 def test_what_is_served_is_what_its_reference_decodes(
     checkpoint: Path, bundle: Bundle, server: ServerProcess
 ) -> None:
-    subject = load_checkpoint(str(checkpoint))
+    subject = load_checkpoint(checkpoint)
     source, target = subject.source_tokenizer, subject.target_tokenizer
     stepper = ReferenceStepper(subject.model.reference(), source_pad_id=source.pad_id, eos_id=target.eos_id)
     sources = [[*ids, source.eos_id] for ids in source.encode_ids(SENTENCES)]

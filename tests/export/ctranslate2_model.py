@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.pieces import train_pieces
 
-Arrays = dict[str, NDArray[Any]]
+Array = NDArray[Any]
+Arrays = dict[str, Array]
 CODES = {"<f4": 0, "|i1": 1, "<i2": 2, "<i4": 3, "<f2": 4, "<u2": 5}
 """What stands for a type of numbers from binary version 4 on; the last for the bits of bfloat16."""
 REVISIONS = {2: 2, 3: 3, 4: 4, 5: 5, 6: 7}
@@ -24,7 +25,7 @@ REVISIONS = {2: 2, 3: 3, 4: 4, 5: 5, 6: 7}
 SOURCE = ["<blank>", "<s>", "</s>", *"abcdefghij"]
 TARGET = ["<blank>", "<s>", "</s>", *"klmnopqr"]
 """None has an unknown token, which is put behind them as the models of OpenNMT-tf have it."""
-ACTIVATIONS: list[Callable[[NDArray[Any]], NDArray[Any]]] = [
+ACTIVATIONS: list[Callable[[Array], Array]] = [
     lambda x: np.maximum(x, 0),
     lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
     lambda x: x / (1 + np.exp(-x)),
@@ -71,12 +72,10 @@ class Model:
         start = [-1] if self.form.starts_from_zero else [1]
         features_UD = self._stack("decoder", self._embed("decoder", [*start, *target]), memory_TD)
         logits_UV = self._linear(features_UD, "decoder/projection")
-        return [
-            float(row[id_] - np.log(np.exp(row).sum()))
-            for row, id_ in zip(logits_UV, [*target, eos], strict=True)
-        ]
+        scores_UV = logits_UV - np.log(np.exp(logits_UV).sum(axis=1, keepdims=True))
+        return [float(row[id_]) for row, id_ in zip(scores_UV, [*target, eos], strict=True)]
 
-    def _embed(self, side: str, ids: list[int]) -> NDArray[Any]:
+    def _embed(self, side: str, ids: list[int]) -> Array:
         name = next(name for name in self.variables if name.startswith(f"{side}/embeddings"))
         rows = []
         for position, id_ in enumerate(ids):
@@ -84,14 +83,14 @@ class Model:
             rows.append(row + self._position(side, position))
         return np.array(rows)
 
-    def _position(self, side: str, position: int) -> NDArray[Any]:
+    def _position(self, side: str, position: int) -> Array:
         if self.form.has_learned_positions:
             return self.variables[f"{side}/position_encodings/encodings"][position]
         half = WIDTH // 2
         angles = [(position + 1) / 10000 ** (place / (half - 1)) for place in range(half)]
         return np.array([*map(math.sin, angles), *map(math.cos, angles)])
 
-    def _stack(self, side: str, x: NDArray[Any], memory_TD: NDArray[Any] | None) -> NDArray[Any]:
+    def _stack(self, side: str, x: Array, memory_TD: Array | None) -> Array:
         for layer in range(LAYERS[side]):
             name = f"{side}/layer_{layer}"
             x = self._around(x, f"{name}/self_attention", self._attend_to_itself)
@@ -101,39 +100,36 @@ class Model:
             x = self._around(x, f"{name}/ffn", self._feed_forward)
         return self._normalise(x, f"{side}/layer_norm") if self.form.is_pre_norm else x
 
-    def _around(self, x: NDArray[Any], name: str, sublayer: Any) -> NDArray[Any]:
+    def _around(self, x: Array, name: str, sublayer: Any) -> Array:
         if self.form.is_pre_norm:
             return np.array(x + sublayer(self._normalise(x, f"{name}/layer_norm"), name))
         return self._normalise(x + sublayer(x, name), f"{name}/layer_norm")
 
-    def _attend_to_itself(self, x: NDArray[Any], name: str) -> NDArray[Any]:
+    def _attend_to_itself(self, x: Array, name: str) -> Array:
         query, key, value = np.split(self._linear(x, f"{name}/linear_0"), 3, axis=1)
         is_causal = name.startswith("decoder")
         return self._linear(_attention(query, key, value, is_causal=is_causal), f"{name}/linear_1")
 
-    def _attend(self, x: NDArray[Any], name: str, memory_TD: NDArray[Any]) -> NDArray[Any]:
+    def _attend(self, x: Array, name: str, memory_TD: Array) -> Array:
         query = self._linear(x, f"{name}/linear_0")
         key, value = np.split(self._linear(memory_TD, f"{name}/linear_1"), 2, axis=1)
         return self._linear(_attention(query, key, value, is_causal=False), f"{name}/linear_2")
 
-    def _feed_forward(self, x: NDArray[Any], name: str) -> NDArray[Any]:
+    def _feed_forward(self, x: Array, name: str) -> Array:
         hidden = ACTIVATIONS[self.form.activation](self._linear(x, f"{name}/linear_0"))
         return self._linear(hidden, f"{name}/linear_1")
 
-    def _linear(self, x: NDArray[Any], name: str) -> NDArray[Any]:
+    def _linear(self, x: Array, name: str) -> Array:
         return np.array(x @ self.variables[f"{name}/weight"].T + self.variables[f"{name}/bias"])
 
-    def _normalise(self, x: NDArray[Any], name: str) -> NDArray[Any]:
+    def _normalise(self, x: Array, name: str) -> Array:
         centred = x - x.mean(axis=1, keepdims=True)
         variance = np.square(centred).mean(axis=1, keepdims=True)
-        epsilon = self.form.config.get("layer_norm_epsilon") or 1e-5
-        normal = centred / np.sqrt(variance + epsilon)
+        normal = centred / np.sqrt(variance + (self.form.config.get("layer_norm_epsilon") or 1e-5))
         return np.array(normal * self.variables[f"{name}/gamma"] + self.variables[f"{name}/beta"])
 
 
-def _attention(
-    query: NDArray[Any], key: NDArray[Any], value: NDArray[Any], *, is_causal: bool
-) -> NDArray[Any]:
+def _attention(query: Array, key: Array, value: Array, *, is_causal: bool) -> Array:
     width = WIDTH // HEADS
     result = np.zeros_like(query)
     for head in range(HEADS):
@@ -149,8 +145,7 @@ def _attention(
 def write_model(folder: Path, form: Form, seed: int = 5) -> Model:
     """Writes a model's files, without anything that cuts text, and returns what they hold."""
     folder.mkdir(parents=True, exist_ok=True)
-    variables = _random_variables(form, np.random.default_rng(seed))
-    stored, aliases, floats = _quantize(form, variables)
+    stored, aliases, floats = _quantize(form, _random_variables(form, np.random.default_rng(seed)))
     for name, value in form.more.items():
         stored.pop(name, None)
         if value is not None:
@@ -208,7 +203,7 @@ def _random_variables(form: Form, generator: np.random.Generator) -> Arrays:
     source = "encoder/embeddings_0" if form.version >= 5 else "encoder/embeddings"
     pieces = {"source": len(TARGET if form.is_shared else SOURCE) + 1, "target": len(TARGET) + 1}
 
-    def random(*shape: int, deviation: float = 0.5) -> NDArray[Any]:
+    def random(*shape: int, deviation: float = 0.5) -> Array:
         return generator.normal(0, deviation, shape).astype(np.float32)
 
     variables: Arrays = {
@@ -300,7 +295,7 @@ def _quantize(form: Form, variables: Arrays) -> tuple[Arrays, dict[str, str], Ar
     return stored, aliases, {name: np.asarray(array, np.float64) for name, array in floats.items()}
 
 
-def _codes(form: Form, array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _codes(form: Form, array: Array) -> tuple[Array, Array]:
     if form.numbers == "int8":
         scale = 127 / np.abs(array).max(axis=1)
         return scale, np.rint(array * scale[:, None]).astype(np.int8)

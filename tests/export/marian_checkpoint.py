@@ -1,8 +1,9 @@
 """A MarianMT checkpoint as it would be downloaded: random weights, real files."""
 
 import json
+import shutil
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,8 @@ import sentencepiece
 import torch
 from tests.pieces import train_pieces
 
-SOURCE_TEXT = [
-    "der alte mann sieht einen hund",
-    "ein hund ruft den roten vogel",
-    "heute sucht der mann fische",
-]
+SOURCE_TEXT = ["der alte mann sieht einen hund", "ein hund ruft den roten vogel"]
+SOURCE_TEXT += ["heute sucht der mann fische"]
 TARGET_TEXT = ["the old man sees a dog", "a dog calls the red bird", "today the man looks for fish"]
 
 
@@ -43,9 +41,7 @@ def pieces_of(model: bytes) -> list[str]:
 
 
 @cache
-def make_marian(
-    *, separate: bool = False, **changes: Any
-) -> tuple[torch.nn.Module, list[bytes], list[dict[str, int]]]:
+def make_marian(*, separate: bool = False, **changes: Any) -> tuple[Any, list[bytes], list[dict[str, int]]]:
     """A model, its models of pieces and its vocabularies; made once, and nobody changes them."""
     from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
@@ -72,15 +68,9 @@ def make_marian(
     model = MarianMTModel(MarianConfig(**settings))
     torch.nn.init.normal_(model.final_logits_bias, std=0.3)
     practise(model)
-    model.generation_config = GenerationConfig(
-        max_length=48,
-        num_beams=4,
-        bad_words_ids=[[pad]],
-        eos_token_id=0,
-        forced_eos_token_id=0,
-        pad_token_id=pad,
-        decoder_start_token_id=pad,
-    )
+    ids = {"bad_words_ids": [[pad]], "pad_token_id": pad, "decoder_start_token_id": pad}
+    ids |= dict.fromkeys(("eos_token_id", "forced_eos_token_id"), 0)
+    model.generation_config = GenerationConfig(max_length=48, num_beams=4, **ids)
     return model, [source, target], vocabularies
 
 
@@ -93,11 +83,17 @@ def write_marian(folder: Path, *, separate: bool = False, **changes: Any) -> tor
     for file, vocabulary in zip(("vocab.json", "target_vocab.json"), vocabularies, strict=True):
         if separate or file == "vocab.json":
             (folder / file).write_text(json.dumps(vocabulary))
-    (folder / "tokenizer_config.json").write_text(
-        json.dumps({"source_lang": "de", "target_lang": "en", "separate_vocabs": separate})
-    )
+    config = {"source_lang": "de", "target_lang": "en", "separate_vocabs": separate}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
     (folder / "README.md").write_text("---\nlanguage:\n- de\nlicense: cc-by-4.0\n---\n")
     return model
+
+
+def changed(checkpoint: Path, tmp_path: Path, file: str, changes: dict[str, Any]) -> Path:
+    """A copy of the checkpoint with other values in one of its files."""
+    folder = shutil.copytree(checkpoint, tmp_path / "m")
+    (folder / file).write_text(json.dumps(json.loads((folder / file).read_text()) | changes))
+    return folder
 
 
 def their_tokenizer(folder: Path) -> Any:
@@ -112,15 +108,23 @@ def their_tokenizer(folder: Path) -> Any:
 
 def practise(model: Any) -> None:
     """Teaches the model for a second to say sources backwards: at random it would say one word for ever."""
-    config = model.config
-    vocabulary = min(config.vocab_size, config.decoder_vocab_size) - 1
-    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-    for _ in range(160):
+    vocabulary = min(model.config.vocab_size, model.config.decoder_vocab_size) - 1
+
+    def draw() -> dict[str, torch.Tensor]:
         ids = torch.randint(2, vocabulary, (24, int(torch.randint(2, 9, ()))))
         end = torch.zeros(24, 1, dtype=torch.int64)
-        loss = model(input_ids=torch.cat([ids, end], 1), labels=torch.cat([ids.flip(1), end], 1)).loss
+        return {"input_ids": torch.cat([ids, end], 1), "labels": torch.cat([ids.flip(1), end], 1)}
+
+    learn(model, draw)
+
+
+def learn(model: Any, draw: Callable[[], dict[str, torch.Tensor]]) -> None:
+    """Trains the model on what is drawn, for a second."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    model.train()
+    for _ in range(160):
         optimizer.zero_grad()
-        loss.backward()
+        model(**draw()).loss.backward()
         optimizer.step()
     model.eval()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import sentencepiece
 import torch
-from tests.export.marian_checkpoint import SIZES
+from tests.export.marian_checkpoint import SIZES, learn
 from tests.pieces import train_pieces
 
 TEXT = [
@@ -42,28 +42,17 @@ def write_multilingual(folder: Path, *, nllb: bool, **changes: Any) -> tuple[tor
     (folder / "sentencepiece.bpe.model").write_bytes(model_file)
     marks = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
     marks |= {"sep_token": "</s>", "cls_token": "<s>"} | ({"mask_token": "<mask>"} if nllb else {})
-    (folder / "special_tokens_map.json").write_text(
-        json.dumps(marks | {"additional_special_tokens": languages})
-    )
-    (folder / "tokenizer_config.json").write_text(
-        json.dumps(
-            {
-                "tokenizer_class": "NllbTokenizer" if nllb else "M2M100Tokenizer",
-                "additional_special_tokens": languages,
-            }
-        )
-    )
+    more = {"additional_special_tokens": languages}
+    (folder / "special_tokens_map.json").write_text(json.dumps(marks | more))
+    kind = {"tokenizer_class": "NllbTokenizer" if nllb else "M2M100Tokenizer"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(kind | more))
     if not nllb:
         (folder / "vocab.json").write_text(json.dumps(vocabulary))
     (folder / "README.md").write_text("---\nlicense: cc-by-nc-4.0\n---\n")
     first = len(vocabulary)
     vocabulary |= {token: first + rank for rank, token in enumerate(languages)}
-    settings: dict[str, Any] = {
-        # As theirs: some rows more than there are pieces.
-        "vocab_size": len(vocabulary) + 4,
-        **SIZES,
-        **changes,
-    }
+    # As theirs: some rows more than there are pieces.
+    settings: dict[str, Any] = {"vocab_size": len(vocabulary) + 4, **SIZES, **changes}
     torch.manual_seed(12)
     model = M2M100ForConditionalGeneration(M2M100Config(**settings))
     practise(model, [vocabulary[token] for token in PRACTISED if token in vocabulary], first)
@@ -76,21 +65,14 @@ def write_multilingual(folder: Path, *, nllb: bool, **changes: Any) -> tuple[tor
 
 def practise(model: Any, languages: list[int], vocabulary: int) -> None:
     """Teaches the model for a second: to its first language it says sources backwards, to others forwards."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-    model.train()
-    for _ in range(160):
-        length = int(torch.randint(2, 9, ()))
-        ids = torch.randint(4, vocabulary, (24, length))
+
+    def draw() -> dict[str, torch.Tensor]:
+        ids = torch.randint(4, vocabulary, (24, int(torch.randint(2, 9, ()))))
         target = int(torch.randint(len(languages), ()))
         source = torch.tensor(languages)[torch.randint(len(languages), (24, 1))]
         end, start = torch.full((24, 1), 2), torch.full((24, 1), languages[target])
         said = ids.flip(1) if target == 0 else ids
-        loss = model(
-            input_ids=torch.cat([source, ids, end], 1),
-            decoder_input_ids=torch.cat([end, start, said], 1),
-            labels=torch.cat([start, said, end], 1),
-        ).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    model.eval()
+        given = {"input_ids": torch.cat([source, ids, end], 1), "labels": torch.cat([start, said, end], 1)}
+        return {**given, "decoder_input_ids": torch.cat([end, start, said], 1)}
+
+    learn(model, draw)

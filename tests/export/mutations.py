@@ -47,76 +47,42 @@ def _permute(weight: Tensor) -> None:
     weight.copy_(weight[torch.randperm(len(weight), generator=torch.Generator().manual_seed(3))])
 
 
-def permute_decoder_units(model: Transformer) -> None:
-    """The rows of a feed-forward layer's weights in another order."""
-    _permute(_middle(model)[1].feed_forward.expand.weight)
-
-
-def permute_encoder_units(model: Transformer) -> None:
-    """The same on the other side."""
-    _permute(_middle(model)[0].feed_forward.expand.weight)
-
-
-def permute_attention_output(model: Transformer) -> None:
-    """What a self-attention gives in another order."""
-    _permute(_middle(model)[1].self_attention.output.weight)
-
-
-def double_a_head(model: Transformer) -> None:
-    """One head of cross-attention twice as large."""
-    _middle(model)[1].cross_attention.output.weight[:, : WIDTH // HEADS].mul_(2)
-
-
-def enlarge_an_encoder_head(model: Transformer) -> None:
-    """One head of an encoder layer half as large again."""
-    _middle(model)[0].attention.output.weight[:, : WIDTH // HEADS].mul_(1.5)
-
-
 def swap_queries_and_keys(model: Transformer) -> None:
-    """What a self-attention looks with, and what it looks at."""
     weight = _middle(model)[1].self_attention.input.weight
     weight.copy_(torch.cat([weight[WIDTH : 2 * WIDTH], weight[:WIDTH], weight[2 * WIDTH :]]))
 
 
-def swap_keys_and_values(model: Transformer) -> None:
-    """What a cross-attention looks at, and what it finds there."""
-    weight = _middle(model)[1].cross_attention.memory.weight
-    weight.copy_(weight.roll(WIDTH, 0))
-
-
-def shift_positions(model: Transformer) -> None:
-    """Each position has the vector of the one before."""
-    model.positions.table_LD.copy_(model.positions.table_LD.roll(1, 0))
-
-
 def lose_a_mask(model: Transformer) -> None:
-    """A layer of the encoder looks at what pads shorter sentences."""
     attention = _middle(model)[0].attention
     whole = attention.forward
     attention.forward = lambda inputs_STD, mask_ST: whole(inputs_STD, torch.ones_like(mask_ST))
 
 
-def shift_output_bias(model: Transformer) -> None:
-    """Each piece has the bias of the one before."""
-    model.output.bias.copy_(model.output.bias.roll(1))
+def _roll(tensor: Tensor, number: int) -> None:
+    tensor.copy_(tensor.roll(number, 0))
 
 
-MUTATIONS: tuple[Callable[[Transformer], None], ...] = (
-    permute_decoder_units,
-    permute_encoder_units,
-    permute_attention_output,
-    double_a_head,
-    enlarge_an_encoder_head,
-    swap_queries_and_keys,
-    swap_keys_and_values,
-    shift_positions,
-    lose_a_mask,
-    shift_output_bias,
-)
+HEAD = slice(WIDTH // HEADS)
+MUTATIONS: dict[str, Callable[[Transformer], object]] = {
+    "rows of a decoder layer permuted": lambda m: _permute(_middle(m)[1].feed_forward.expand.weight),
+    "rows of an encoder layer permuted": lambda m: _permute(_middle(m)[0].feed_forward.expand.weight),
+    "output of a self-attention permuted": lambda m: _permute(_middle(m)[1].self_attention.output.weight),
+    "a head of cross-attention doubled": lambda m: (
+        _middle(m)[1].cross_attention.output.weight[:, HEAD].mul_(2)
+    ),
+    "a head of the encoder larger by half": lambda m: (
+        _middle(m)[0].attention.output.weight[:, HEAD].mul_(1.5)
+    ),
+    "queries for keys": swap_queries_and_keys,
+    "keys for values of cross-attention": lambda m: _roll(_middle(m)[1].cross_attention.memory.weight, WIDTH),
+    "vectors of the position before": lambda m: _roll(m.positions.table_LD, 1),
+    "an encoder layer without a mask": lose_a_mask,
+    "bias of the piece before": lambda m: _roll(m.output.bias, 1),
+}
 
 
-def mutated(model: Transformer, mutate: Callable[[Transformer], None]) -> Transformer:
+def mutated(model: Transformer, mutation: str) -> Transformer:
     """A copy with that wrong."""
     model = copy.deepcopy(model)
-    mutate(model)
+    MUTATIONS[mutation](model)
     return model

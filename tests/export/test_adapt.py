@@ -28,12 +28,10 @@ def test_a_bundles_weights_are_those_of_its_checkpoint(
 ) -> None:
     checkpoint = make_checkpoint(CONFIGS[family], tokenizer, tokenizer)
     folder = export(checkpoint, tmp_path / "de-en" / "1", precision)
-    recipe = start_checkpoint(open_bundle(folder), tmp_path / "start.safetensors")
-    assert recipe == checkpoint.recipe
+    assert start_checkpoint(open_bundle(folder), tmp_path / "start.safetensors") == checkpoint.recipe
     start = load_checkpoint(tmp_path / "start.safetensors")
-    for (name, ours), theirs in zip(
-        checkpoint.model.named_parameters(), start.model.parameters(), strict=True
-    ):
+    parameters = zip(checkpoint.model.named_parameters(), start.model.parameters(), strict=True)
+    for (name, ours), theirs in parameters:
         # Half a step, where the largest code is 63 at least.
         bound = float(ours.detach().abs().max()) / 63 * 0.51 if precision == "int8" else 0.0
         assert float((ours - theirs).detach().abs().max()) <= bound, name

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from dragoman_bundle import Tokenizer, open_bundle
 from dragoman_bundle.decoding import Evidence
 from dragoman_bundle.manifest import FORMAT_VERSION, MANIFEST_FILE
+from tests.export.commands import call
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, save
 
 from dragoman_export import assembly
@@ -35,12 +35,6 @@ RESULTS = {
     "sentences": 100,
     "seconds": 1.5,
 }
-
-
-def call(command: object, *arguments: object) -> tuple[int, str]:
-    """The status, and all that is said, in a line."""
-    result = CliRunner().invoke(command, [str(argument) for argument in arguments])  # type: ignore[arg-type]
-    return result.exit_code, " ".join(result.output.split())
 
 
 def export_to(out: Path, *arguments: object) -> str:
@@ -160,8 +154,7 @@ def test_export_calibrates_the_confidence_on_the_validation_set(
         assert confidence is not None
         assert (confidence.sentences, confidence.length_ratio) == (120, 1)
         # The toy says nothing right.
-        usual = Evidence(log_probability=-1, shortness=0, repetition=0)
-        assert confidence.probability(usual) < 0.05
+        assert confidence.probability(Evidence(log_probability=-1, shortness=0, repetition=0)) < 0.05
     else:
         assert confidence is None
         assert re.search(rf" no confidence: [^;]*{told}", said)
@@ -195,24 +188,14 @@ def test_a_saved_aligner_makes_the_shortlist(
     [
         (["--no-shortlist"], 2, "goes without --shortlist-lexicon and --no-shortlist"),
         (["--recipe-folder", "nowhere"], 1, "the training corpus is not there"),
-        (
-            ["--recipe-folder", "{corpus}", "--shortlist-from", "{corpus}"],
-            1,
-            "is no saved aligner: it has no",
-        ),
+        (["--recipe-folder", "{corpus}", "--shortlist-from", "{corpus}"], 1, "is no saved aligner: it has"),
     ],
     ids=["no-shortlist", "no-corpus", "no-aligner"],
 )
 def test_what_no_shortlist_can_be_made_with_is_refused_before_anything_is_made(
-    luong_file: Path,
-    aligner_folder: Path,
-    recipe_folder: Path,
-    tmp_path: Path,
-    options: list[str],
-    code: int,
-    message: str,
+    luong_file: Path, aligner_folder: Path, recipe_folder: Path, options: list[str], code: int, message: str
 ) -> None:
-    out = tmp_path / "models" / "de-en" / "1"
+    out = recipe_folder.parent / "models" / "de-en" / "1"
     filled = [each.format(corpus=recipe_folder) for each in options]
     found, said = call(export, luong_file, "--out", out, "--shortlist-from", aligner_folder, *filled)
     assert found == code
@@ -300,14 +283,10 @@ def test_recorded_quality_stands_in_manifest_and_card(bundle_folder: Path, resul
     change(results, bleu=47.0)
     call(record_quality, *arguments)
     manifest = open_bundle(bundle_folder).manifest
-    assert [(one.metric, one.score) for one in manifest.quality] == [
-        ("BLEU", 47.0),
-        ("BLEU lower-cased", 46.5),
-        ("chrF", 63.25),
-    ]
-    assert {(one.precision, one.shortlist, one.length_penalty) for one in manifest.quality} == {
-        ("int8", True, 0.6)
-    }
+    scores = [("BLEU", 47.0), ("BLEU lower-cased", 46.5), ("chrF", 63.25)]
+    assert [(one.metric, one.score) for one in manifest.quality] == scores
+    measured = {(one.precision, one.shortlist, one.length_penalty) for one in manifest.quality}
+    assert measured == {("int8", True, 0.6)}
     assert manifest.checksum() == checksum
     card = (bundle_folder / "README.md").read_text()
     row = r"| tatoeba/val | int8 | with | 5 | 0.6 | BLEU | 47.00 | `nrefs:1\|case:mixed\|tok:13a` |"
@@ -316,9 +295,7 @@ def test_recorded_quality_stands_in_manifest_and_card(bundle_folder: Path, resul
     assert card.count("## Limits") == 1
 
 
-def test_a_bundle_of_an_older_format_is_of_todays_once_it_is_written(
-    bundle_folder: Path, results: Path
-) -> None:
+def test_a_bundle_of_an_older_format_is_of_todays_once_written(bundle_folder: Path, results: Path) -> None:
     manifest = bundle_folder / MANIFEST_FILE
     older = json.loads(manifest.read_text()) | {"format_version": 2}
     del older["attention_of_input"]
@@ -353,18 +330,15 @@ def test_results_of_another_kind_are_refused(
     assert open_bundle(bundle_folder).manifest.quality == ()
 
 
+NO_BUNDLE = {"bundle": None, "checksum": None}
+
+
 @pytest.mark.parametrize(
     ("measured", "message"),
     [
         ({"checksum": "0" * 64}, "is of another bundle, de-en/3 of checksum 000"),
-        (
-            {"system": "best.safetensors with PyTorch", "bundle": None, "checksum": None},
-            "is of no bundle: best.safetensors with PyTorch",
-        ),
-        (
-            {"system": "server x", "bundle": None, "checksum": None, "precision": None, "shortlist": None},
-            "is of no bundle: server x",
-        ),
+        (NO_BUNDLE | {"system": "a checkpoint"}, "is of no bundle: a checkpoint"),
+        (NO_BUNDLE | {"system": "x", "precision": None, "shortlist": None}, "is of no bundle: x"),
     ],
 )
 def test_quality_of_something_else_is_refused_saying_what_to_measure(

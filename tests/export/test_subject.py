@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from dragoman_bundle import Bundle, Tokenizer, open_bundle
+from tests.export.commands import call
 from tests.export.toy_checkpoint import PROGRESS, make_members, save
 
 from dragoman_export.cli import export
@@ -19,11 +19,9 @@ OURS = CardConfig(data="Our letters", licence="Ours alone", credit="Nobody")
 
 
 def changed(checkpoint: Checkpoint, card: CardConfig, start_from: str = "", **progress: Any) -> Checkpoint:
-    recipe = checkpoint.recipe
-    training = replace(recipe.training, start_from=start_from)
-    return replace(
-        checkpoint, recipe=replace(recipe, card=card, training=training), progress={**PROGRESS, **progress}
-    )
+    training = replace(checkpoint.recipe.training, start_from=start_from)
+    recipe = replace(checkpoint.recipe, card=card, training=training)
+    return replace(checkpoint, recipe=recipe, progress={**PROGRESS, **progress})
 
 
 def test_pairs_are_counted_by_the_run_and_what_is_not_stated_is_named_by_its_files(luong: Checkpoint) -> None:
@@ -58,16 +56,8 @@ ENDED = {"stale": 0, "epoch": 20, "best_step": 900}
 
 
 def text_of(checkpoint: Checkpoint, progress: dict[str, Any], **training: Any) -> str:
-    recipe = checkpoint.recipe
-    return training_text(
-        [
-            replace(
-                checkpoint,
-                progress={**PROGRESS, **progress},
-                recipe=replace(recipe, training=replace(recipe.training, **training)),
-            )
-        ]
-    )
+    recipe = replace(checkpoint.recipe, training=replace(checkpoint.recipe.training, **training))
+    return training_text([replace(checkpoint, progress={**PROGRESS, **progress}, recipe=recipe)])
 
 
 @pytest.mark.parametrize(
@@ -144,8 +134,8 @@ def bundle(files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Bundl
         (folder / name).write_text("abc def\nghi abc\n" * 20)
     out = folder / "all" / "1"
     arguments = [*files, "--out", out, "--precisions", "fp32", "--recipe-folder", folder, "--shortlist"]
-    result = CliRunner().invoke(export, [str(each) for each in arguments])
-    assert result.exit_code == 0, result.output
+    code, said = call(export, *arguments)
+    assert code == 0, said
     return open_bundle(out)
 
 

@@ -16,32 +16,25 @@ from tests.pieces import BESIDE_PAD, train_pieces
 from dragoman_export import assembly
 from dragoman_export.graphs.builder import Graphs
 from dragoman_export.int8.calibration import Steps
-from dragoman_export.parity.gate import ParityGate
-from dragoman_export.parity.onnx_stepper import OnnxStepper
+from dragoman_export.parity.gate import Parity, ParityGate
+from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper
 from dragoman_export.reference.model import ReferenceModel
 from dragoman_export.trained import TrainedModel
+from dragoman_training import models
 from dragoman_training.checkpoint import Checkpoint, vocabulary_shape, write_checkpoint
-from dragoman_training.models import (
-    BahdanauConfig,
-    LanguageModelConfig,
-    LuongConfig,
-    ModelConfig,
-    MultiHeadConfig,
-    PlainConfig,
-    Seq2Seq,
-    StructuredConfig,
-    Transformer,
-    TransformerConfig,
-    build_model,
-)
+from dragoman_training.models import ModelConfig, Seq2Seq, Transformer
 from dragoman_training.recipe.data import DataConfig
 from dragoman_training.recipe.settings import CardConfig, DecodingConfig, Recipe, TrainingConfig
 
-plain = partial(PlainConfig, embedding_size=12, units=14)
-luong = partial(LuongConfig, embedding_size=12, decoder_units=14)
-bahdanau = partial(BahdanauConfig, embedding_size=12, encoder_units=10, decoder_units=14, attention_units=9)
-transformer = partial(TransformerConfig, width=12, heads=3, feed_forward=20, encoder_layers=1)
-language_model = partial(LanguageModelConfig, embedding_size=12, units=14, attention_units=9)
+plain = partial(models.PlainConfig, embedding_size=12, units=14)
+luong = partial(models.LuongConfig, embedding_size=12, decoder_units=14)
+shallow = partial(luong, encoder_layers=1, decoder_layers=1, encoder_units=7, input_feeding=False)
+attentive = {"embedding_size": 12, "encoder_units": 10, "decoder_units": 14}
+bahdanau = partial(models.BahdanauConfig, **attentive, attention_units=9)
+multi_head = partial(models.MultiHeadConfig, **attentive, attention_units=12)
+transformer = partial(models.TransformerConfig, width=12, heads=3, feed_forward=20, encoder_layers=1)
+learned = partial(transformer, decoder_layers=1, positions="learned", max_positions=130)
+language_model = partial(models.LanguageModelConfig, embedding_size=12, units=14, attention_units=9)
 CONFIGS: dict[str, ModelConfig] = {
     "luong": luong(encoder_layers=2, encoder_units=10, decoder_layers=2),
     "bahdanau-gru": bahdanau(cell="gru", encoder_layers=2),
@@ -54,44 +47,12 @@ CONFIGS: dict[str, ModelConfig] = {
     "luong-local-p": luong(
         encoder_layers=1, encoder_units=10, score="concat", attention="local-p", window=4, input_feeding=False
     ),
-    "luong-scaled": luong(
-        embedding_scale=3.0,
-        encoder_layers=1,
-        encoder_units=7,
-        decoder_layers=1,
-        score="scaled_dot",
-        input_feeding=False,
-    ),
-    "multi-head": MultiHeadConfig(
-        embedding_size=12,
-        embedding_scale=4.0,
-        encoder_units=10,
-        decoder_units=14,
-        attention_units=12,
-        heads=3,
-    ),
-    "structured": StructuredConfig(
-        embedding_size=12, encoder_units=10, decoder_units=14, annotations=4, annotation_units=9
-    ),
+    "luong-scaled": shallow(embedding_scale=3.0, score="scaled_dot"),
+    "multi-head": multi_head(embedding_scale=4.0, heads=3),
+    "structured": models.StructuredConfig(**attentive, annotations=4, annotation_units=9),
     "transformer": transformer(decoder_layers=2),
-    "transformer-post": transformer(
-        width=16,
-        heads=2,
-        encoder_layers=2,
-        decoder_layers=1,
-        norm="post",
-        positions="learned",
-        max_positions=130,
-        activation="swish",
-    ),
-    "transformer-untied": transformer(
-        decoder_layers=1,
-        positions="learned",
-        shared_positions=False,
-        max_positions=130,
-        activation="gelu-sigmoid",
-        tied_output=False,
-    ),
+    "transformer-post": learned(width=16, heads=2, encoder_layers=2, norm="post", activation="swish"),
+    "transformer-untied": learned(shared_positions=False, activation="gelu-sigmoid", tied_output=False),
     "ssru": transformer(width=16, heads=2, encoder_layers=2, decoder_layers=2, past="ssru"),
     "lm": language_model(layers=1),
     "lm-span": language_model(layers=2, span=3),
@@ -114,16 +75,12 @@ DEEP_ENSEMBLE = (
     CONFIGS["luong"],
 )
 """Members with layers of their own."""
-PROGRESS = {
-    "step": 1200,
-    "epoch": 2,
-    "batch": 0,
-    "seconds": 600.0,
-    "best_bleu": 40.0,
-    "validations": [],
-    "device": "cpu",
-    "precision": "fp32",
-}
+PROGRESS = {"step": 1200, "epoch": 2, "batch": 0, "seconds": 600.0, "best_bleu": 40.0, "validations": []}
+PROGRESS |= {"device": "cpu", "precision": "fp32"}
+
+
+CARD = CardConfig(description="For tests | nothing else.", data="Nothing at all", licence="CC0-1.0")
+CARD = replace(CARD, credit='Nobody, "really"')
 
 
 def train_tokenizer(vocabulary: int) -> Tokenizer:
@@ -134,7 +91,7 @@ def train_tokenizer(vocabulary: int) -> Tokenizer:
 def make_checkpoint(config: ModelConfig, source: Tokenizer, target: Tokenizer) -> Checkpoint:
     """A checkpoint with random weights, large enough to make clear choices."""
     torch.manual_seed(3)
-    model = build_model(config, vocabulary_shape(source, target)).eval()
+    model = models.build_model(config, vocabulary_shape(source, target)).eval()
     with torch.no_grad():
         # A Transformer's layers are normalised: larger ones would only enlarge differences of rounding.
         # What begins at a size of 1, and is enlarged below, would drown all else in a toy's short sums.
@@ -145,7 +102,7 @@ def make_checkpoint(config: ModelConfig, source: Tokenizer, target: Tokenizer) -
         is_bounded = getattr(config, "cell", None) != "rnn-relu"
         for name, parameter in enlarged.named_parameters():
             parameter.mul_(2.5 if is_bounded or "weight_hh" not in name else 1)
-    is_pairs = not isinstance(config, LanguageModelConfig)
+    is_pairs = not isinstance(config, models.LanguageModelConfig)
     recipe = Recipe(
         name="toy",
         data=DataConfig(
@@ -159,16 +116,10 @@ def make_checkpoint(config: ModelConfig, source: Tokenizer, target: Tokenizer) -
         model=config,
         training=TrainingConfig(early_stopping="bleu" if is_pairs else "loss"),
         decoding=DecodingConfig(max_source_tokens=60, max_output_tokens=12, beam_size=4),
-        card=CardConfig(
-            description="For tests | nothing else.",
-            data="Nothing at all",
-            licence="CC0-1.0",
-            credit='Nobody, "really"',
-        ),
+        card=CARD,
     )
-    return Checkpoint(
-        recipe=recipe, model=model, source_tokenizer=source, target_tokenizer=target, progress=PROGRESS
-    )
+    tokenizers = {"source_tokenizer": source, "target_tokenizer": target}
+    return Checkpoint(recipe=recipe, model=model, progress=PROGRESS, **tokenizers)
 
 
 def make_members(name: str, tokenizer: Tokenizer) -> list[Checkpoint]:
@@ -185,6 +136,7 @@ def make_graphs(
     return assembly.make_graphs(TrainedModel(model, bos=0), precisions, find=find)
 
 
+Check = Callable[..., Parity]
 IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)
 """Of the toys' vocabularies."""
 
@@ -196,6 +148,12 @@ def open_gate(reference: ReferenceModel, decoding: DecodingDefaults, vocabulary:
 
 def open_stepper(folder: Path, checkpoint: Checkpoint) -> OnnxStepper:
     return OnnxStepper.between(checkpoint.source_tokenizer, checkpoint.target_tokenizer, folder)
+
+
+def first_outputs(stepper: OnnxStepper, context: Context) -> Arrays:
+    """What the first step of two sentences returns."""
+    ids, parent_SK = np.full((2, 1), 2), np.array([[0], [1]])
+    return stepper.run_step(context, ids, parent_SK, np.zeros((2, 1), np.float32), forced_SK=ids)[0]
 
 
 def random_sources(lengths: list[int], vocabulary: int, eos_id: int) -> list[list[int]]:

@@ -73,8 +73,9 @@ class VocabularyTokenizer(Tokenizer):
 
     def _check_language_token(self, language_token: str | None) -> None:
         if language_token is not None and language_token not in self._id_of:
-            known = ", ".join(sorted(filter(_is_language_token, self._id_of))) or "none"
-            raise ValueError(f"the vocabulary has no language token {language_token!r}; it has {known}")
+            known = sorted(piece for piece in self._id_of if piece.startswith(">>") and piece.endswith("<<"))
+            has = ", ".join(known) or "none"
+            raise ValueError(f"the vocabulary has no language token {language_token!r}; it has {has}")
 
     def encode(self, text: str) -> TokenizedText:
         """Tokenizes one sentence. Pieces that the vocabulary lacks become unknown tokens."""
@@ -124,10 +125,6 @@ class VocabularyTokenizer(Tokenizer):
         name, mark, rest = text.partition("<<")
         is_code = text.startswith(">>") and mark and name + mark in self._id_of
         return (name + mark, rest) if is_code else ("", text)
-
-
-def _is_language_token(piece: str) -> bool:
-    return piece.startswith(">>") and piece.endswith("<<")
 
 
 def _read(vocabulary: bytes) -> dict[str, int]:

@@ -2,15 +2,15 @@
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from dragoman_export.get.download import DownloadError, ProgressBar, fetch, read_url
-from dragoman_export.get.places import Places, Reading, kind_of, lexicon_of
+from dragoman_export.get.download import DownloadError, fetch, progress_shown, read_url
+from dragoman_export.get.places import Places
 from dragoman_export.get.registry import (
     ADDRESSES,
     OFFER_FILE,
@@ -20,12 +20,12 @@ from dragoman_export.get.registry import (
     kept_offers,
     offers,
 )
+from dragoman_export.importers.reading import Reading, kind_of, lexicon_of
 from dragoman_export.options import (
     FILE,
     NEW_FOLDER,
     ExportRequest,
     Report,
-    ShortlistRequest,
     check_folder,
     export_options,
     options_of,
@@ -33,7 +33,6 @@ from dragoman_export.options import (
 
 if TYPE_CHECKING:
     from dragoman_bundle.bundle import Bundle
-    from dragoman_bundle.shortlist import Shortlist
 
     from dragoman_export.model import Subject
 
@@ -60,59 +59,51 @@ if TYPE_CHECKING:
 @options_of(
     Places,
     "places",
-    [
-        click.option(
-            "--models", default="models", show_default=True, type=NEW_FOLDER, help="Folder of bundles."
-        ),
-        click.option(
-            "--mirror",
-            metavar="URL",
-            envvar="DRAGOMAN_MIRROR",
-            show_envvar=True,
-            help="Address that has the registries below it, as /firefox/, /argos/ and /hf/.",
-        ),
-        click.option(
-            "--cache",
-            metavar="DIR",
-            envvar="DRAGOMAN_CACHE",
-            show_envvar=True,
-            type=NEW_FOLDER,
-            help="Folder that downloads are kept in.  [default: they are removed once there is a bundle]",
-        ),
-        click.option("--offline", is_flag=True, help="Take all from --cache, as an earlier run has left it."),
-    ],
+    click.option("--models", default="models", show_default=True, type=NEW_FOLDER, help="Folder of bundles."),
+    click.option(
+        "--mirror",
+        metavar="URL",
+        envvar="DRAGOMAN_MIRROR",
+        show_envvar=True,
+        help="Address that has the registries below it, as /firefox/, /argos/ and /hf/.",
+    ),
+    click.option(
+        "--cache",
+        metavar="DIR",
+        envvar="DRAGOMAN_CACHE",
+        show_envvar=True,
+        type=NEW_FOLDER,
+        help="Folder that downloads are kept in.  [default: they are removed once there is a bundle]",
+    ),
+    click.option("--offline", is_flag=True, help="Take all from --cache, as an earlier run has left it."),
 )
 @options_of(
     Reading,
     "reading",
-    [
-        click.option("--source-language", help="Of a model whose files do not say it."),
-        click.option("--target-language", help="Of a model whose files do not say it."),
-        click.option(
-            "--language-token",
-            metavar="'>>CODE<<'",
-            help="Of a model of Hugging Face's with several target languages: what every sentence begins "
-            "with, for a bundle that translates to one of them.",
-        ),
-        click.option(
-            "--source-tokenizer",
-            metavar="FILE",
-            type=FILE,
-            help="Of a model of CTranslate2's or Marian's, the sentencepiece model, or that of the source.  "
-            "[default: what lies in the folder]",
-        ),
-        click.option(
-            "--target-tokenizer", metavar="FILE", type=FILE, help="The target's, where it is another."
-        ),
-        click.option(
-            "--max-unpacked-size",
-            metavar="MB",
-            default=4000,
-            show_default=True,
-            type=click.IntRange(min=1),
-            help="Most that an archive such as an .argosmodel may unpack to.",
-        ),
-    ],
+    click.option("--source-language", help="Of a model whose files do not say it."),
+    click.option("--target-language", help="Of a model whose files do not say it."),
+    click.option(
+        "--language-token",
+        metavar="'>>CODE<<'",
+        help="Of a model of Hugging Face's with several target languages: what every sentence begins "
+        "with, for a bundle that translates to one of them.",
+    ),
+    click.option(
+        "--source-tokenizer",
+        metavar="FILE",
+        type=FILE,
+        help="Of a model of CTranslate2's or Marian's, the sentencepiece model, or that of the source.  "
+        "[default: what lies in the folder]",
+    ),
+    click.option("--target-tokenizer", metavar="FILE", type=FILE, help="The target's, where it is another."),
+    click.option(
+        "--max-unpacked-size",
+        metavar="MB",
+        default=Reading.max_unpacked_size,
+        show_default=True,
+        type=click.IntRange(min=1),
+        help="Most that an archive such as an .argosmodel may unpack to.",
+    ),
 )
 @export_options("int8")
 def get(
@@ -163,17 +154,16 @@ def get(
             click.echo(f"{spec}: {present} is there", err=True)
             continue
         try:
-            is_path = _is_path(spec)
-            offer = None if is_path else places.find(spec)
+            offer = None if _is_path(spec) else places.find(spec)
         except (RegistryError, DownloadError) as error:
             raise click.ClickException(str(error)) from error
         place = out
-        if offer is not None and offer.source and not (reading.source_language or reading.target_language):
-            place = out or places.models.absolute() / f"{offer.source}-{offer.target}" / offer.version
-        if offer is not None and place is not None and place.exists() and not request.force:
-            click.echo(f"{offer.spec}: {place} is there; --force gets it again", err=True)
-            continue
         if offer is not None:
+            if offer.source and not (reading.source_language or reading.target_language):
+                place = out or places.models.absolute() / f"{offer.source}-{offer.target}" / offer.version
+            if place is not None and place.exists() and not request.force:
+                click.echo(f"{offer.spec}: {place} is there; --force gets it again", err=True)
+                continue
             click.echo(_description(offer), err=True)
             if not yes:
                 click.confirm("Get it?", default=True, abort=True, err=True)
@@ -187,7 +177,6 @@ def get(
 
 
 def _check_spec(spec: str) -> None:
-    """Raises click.UsageError for what names nothing."""
     registry, mark, _ = spec.partition(":")
     if PAIR.fullmatch(spec) or _is_path(spec) or (mark and registry in ADDRESSES):
         return
@@ -239,14 +228,16 @@ def _bring(
             shortlist = replace(shortlist, shortlist_lexicon=lexicon_of(path))
         called = f"{subject.source_language}-{subject.target_language}"
         if subject.languages:
-            called = re.sub(
-                r"[^A-Za-z0-9._-]", "-", spec.rpartition("/")[2] if offer else path.resolve().name
-            )
+            name = spec.rpartition("/")[2] if offer else path.resolve().name
+            called = re.sub(r"[^A-Za-z0-9._-]", "-", name)
         pair = places.models.absolute() / called
         target = place or (_next_version(pair) if offer is None else pair / offer.version)
         build = None
         if shortlist.has_files:
-            subject, build = _with_shortlist(subject, shortlist, report)
+            if subject.languages:
+                raise ValueError("a shortlist is of two languages, and this model of many: leave it out")
+            build = shortlist.builder(subject, report)
+            subject = subject.telling(shortlist.command_line())
             if text is None and shortlist.shortlist_text is not None:
                 text = CheckText.read(shortlist.shortlist_text[0])
         return export_subject(
@@ -282,17 +273,6 @@ def _attributed(subject: "Subject", offer: Offer, name: str) -> "Subject":
     )
 
 
-def _with_shortlist(
-    subject: "Subject", shortlist: ShortlistRequest, report: Report
-) -> "tuple[Subject, Callable[[], Shortlist]]":
-    """The subject, its card telling of a shortlist made of files, and what makes that. Raises ValueError."""
-    from dragoman_export.assembly import with_told
-
-    if subject.languages:
-        raise ValueError("a shortlist is of two languages, and this model of many: leave it out")
-    return with_told(subject, shortlist.command_line()), shortlist.builder(subject, report)
-
-
 def _next_version(folder: Path) -> Path:
     """The folder of the first number that is higher than every version of a model."""
     numbers = [int(found[0]) for path in folder.glob("[0-9]*") if (found := re.match(r"\d+", path.name))]
@@ -301,21 +281,19 @@ def _next_version(folder: Path) -> Path:
 
 def _download(offer: Offer, folder: Path, *, is_offline: bool) -> Path:
     """All files of an offer; where there is one, its path, else the folder's. Raises ValueError."""
-    with ProgressBar() as bar:
+    with progress_shown() as progress:
         for file in offer.files:
             if is_offline and not (folder / file.name).is_file():
                 raise RegistryError(
                     f"{folder} lacks {file.name}; get {offer.spec} once with --cache and a network"
                 )
-            fetch(file, folder, bar.show)
+            fetch(file, folder, progress)
     # Written last: what has it is whole.
     (folder / OFFER_FILE).write_text(offer.to_json())
     return folder / offer.files[0].name if len(offer.files) == 1 else folder
 
 
 def _list(places: Places, source: str, target: str) -> None:
-    """Prints what there is, a line each. Raises click.ClickException."""
-
     def found() -> Iterator[Offer]:
         if places.offline:
             yield from kept_offers(places.downloads)

@@ -5,13 +5,12 @@ Owns the transfer, and how it is told to people. Must not know which registry a 
 
 import hashlib
 import http.client
-import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -19,6 +18,7 @@ from rich.progress import (
     BarColumn,
     DownloadColumn,
     Progress,
+    TaskID,
     TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
@@ -99,7 +99,9 @@ def _receive(file: RemoteFile, part: Path, progress: Report) -> None:
     if have and have == file.size:
         return
     headers = {}
-    validator = _read_validator(part)
+    kept = _validator_file(part)
+    # What tells the file that was begun from another one at its address.
+    validator = kept.read_text() if kept.exists() else ""
     # Without a way to tell whether the file is another by now it begins anew.
     if have and (validator or file.sha256 or file.git_sha1):
         headers["Range"] = f"bytes={have}-"
@@ -122,7 +124,7 @@ def _receive(file: RemoteFile, part: Path, progress: Report) -> None:
         total = have + int(length) if length.isdecimal() else file.size
         etag = response.headers.get("ETag", "")
         validator = (etag if etag.startswith('"') else "") or response.headers.get("Last-Modified", "")
-        _validator_file(part).write_text(json.dumps(validator))
+        kept.write_text(validator)
         with part.open("ab" if is_rest else "wb") as stream:
             progress(file.name, have, total)
             while chunk := response.read(_CHUNK):
@@ -192,8 +194,7 @@ def _unpack(file: RemoteFile, packed: Path, path: Path) -> None:
 
 def _open(url: str, headers: dict[str, str]) -> "http.client.HTTPResponse":
     request = urllib.request.Request(url, headers=_HEADERS | headers)
-    response: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS)
-    return response
+    return urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS)
 
 
 def _size(path: Path) -> int:
@@ -204,15 +205,6 @@ def _validator_file(part: Path) -> Path:
     return part.with_name(part.name + ".validator")
 
 
-def _read_validator(part: Path) -> str:
-    """What tells the file that was begun from another one at its address; "" for nothing."""
-    try:
-        validator = json.loads(_validator_file(part).read_text())
-    except (OSError, ValueError):
-        return ""
-    return validator if isinstance(validator, str) else ""
-
-
 def _reason(url: str, error: Exception) -> str:
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     return f"{url} can't be downloaded: {reason or type(error).__name__}"
@@ -221,40 +213,26 @@ def _reason(url: str, error: Exception) -> str:
 _SECONDS_PER_LINE = 5.0
 
 
-class ProgressBar:
-    """How far a download is: bars on a terminal, elsewhere a line now and then."""
+@contextmanager
+def progress_shown() -> Iterator[Report]:
+    """Shows how far downloads are: bars on a terminal, elsewhere a line now and then."""
+    console = Console(stderr=True, highlight=False)
+    tasks: dict[str, TaskID] = {}
+    said_at = 0.0
 
-    def __init__(self) -> None:
-        console = Console(stderr=True, highlight=False)
-        self._is_terminal = console.is_terminal
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._tasks: dict[str, Any] = {}
-        self._said_at = 0.0
+    def show(name: str, done: int, total: int | None) -> None:
+        if name not in tasks:
+            tasks[name] = bars.add_task(name, total=total)
+        bars.update(tasks[name], completed=done, total=total)
 
-    def __enter__(self) -> "ProgressBar":
-        self._progress.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._progress.stop()
-
-    def show(self, name: str, done: int, total: int | None) -> None:
-        """A file has so many bytes now."""
-        if self._is_terminal:
-            if name not in self._tasks:
-                self._tasks[name] = self._progress.add_task(name, total=total)
-            self._progress.update(self._tasks[name], completed=done, total=total)
-            return
+    def say(name: str, done: int, total: int | None) -> None:
+        nonlocal said_at
         now = time.monotonic()
-        if done == total or now - self._said_at >= _SECONDS_PER_LINE:
-            self._said_at = now
+        if done == total or now - said_at >= _SECONDS_PER_LINE:
+            said_at = now
             of_total = f" of {total / 1e6:.1f}" if total is not None else ""
             click.echo(f"{name}: {done / 1e6:.1f}{of_total} MB", err=True)
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bars:
+        yield show if console.is_terminal else say

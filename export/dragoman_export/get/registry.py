@@ -7,7 +7,7 @@ word: it is checked here before anything is made of it.
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
@@ -89,7 +89,6 @@ class Offer:
 
     registry: str
     name: str
-    """Its name there."""
     source: str
     target: str
     """Languages; "" where only its files say."""
@@ -175,8 +174,8 @@ class _FirefoxSet(NamedTuple):
 def _firefox(address: Address, read: Read, source: str, target: str) -> Iterator[Offer]:
     """Mozilla's records for Firefox: one for each file, with the pair, a version and an attachment."""
     sets: dict[_FirefoxSet, dict[str, RemoteFile]] = defaultdict(dict)
-    for entry in _entries(_json(address.index, read), "data", address.index):
-        record = _firefox_file(entry, address) if isinstance(entry, dict) else None
+    for entry in _entries(address.index, "data", read):
+        record = _firefox_file(entry, address)
         if record and source in ("", record[0].source) and target in ("", record[0].target):
             model, kind, file = record
             sets[model][kind] = file
@@ -203,8 +202,7 @@ def _firefox(address: Address, read: Read, source: str, target: str) -> Iterator
 def _firefox_file(entry: Mapping[str, Any], address: Address) -> tuple[_FirefoxSet, str, RemoteFile] | None:
     """A file, its kind and its model; None for a record of something else, or a version before release."""
     attachment = entry.get("attachment")
-    keys = ("name", "fileType", "sourceLanguage", "targetLanguage", "version")
-    values = [entry.get(key) for key in keys]
+    values = [entry.get(key) for key in ("name", "fileType", "sourceLanguage", "targetLanguage", "version")]
     if not isinstance(attachment, dict) or not all(isinstance(value, str) for value in values):
         return None
     name, kind, source, target, version = map(str, values)
@@ -229,8 +227,8 @@ def _firefox_file(entry: Mapping[str, Any], address: Address) -> tuple[_FirefoxS
 
 def _argos(address: Address, read: Read, source: str, target: str) -> Iterator[Offer]:
     """Argos Translate's index: a list of packages, with links to each."""
-    for entry in _entries(_json(address.index, read), "", address.index):
-        if not isinstance(entry, dict) or _text(entry.get("type")) not in ("", "translate"):
+    for entry in _entries(address.index, "", read):
+        if _text(entry.get("type")) not in ("", "translate"):
             continue
         pair = _text(entry.get("from_code")), _text(entry.get("to_code"))
         version = _text(entry.get("package_version"))
@@ -267,19 +265,13 @@ def _hub_offers(address: Address, read: Read, source: str, target: str) -> Itera
         for model in api.list_models(author=_OPUS, search="opus-mt-"):
             named = re.fullmatch(rf"{_OPUS}/opus-mt-([a-z]{{2,3}})-([a-z]{{2,3}})", model.id)
             if named and source in ("", named[1]) and target in ("", named[2]):
-                yield Offer(
-                    registry="hf", name=model.id, source=named[1], target=named[2], version="", files=()
-                )
+                languages = {"source": named[1], "target": named[2]}
+                yield Offer(registry="hf", name=model.id, version="", files=(), **languages)
 
 
 _OFFERS = {"firefox": _firefox, "argos": _argos, "hf": _hub_offers}
-HUB_FILES = (
-    "README.md",
-    r".*\.(json|spm|model|txt|npz|yml|s2t|gz)",
-    r"model\.bin",
-    r"model\.safetensors",
-    r"pytorch_model\.bin",
-)
+_WEIGHTS = r"model\.bin|model\.safetensors|pytorch_model\.bin"
+HUB_FILES = re.compile(rf"README\.md|.*\.(json|spm|model|txt|npz|yml|s2t|gz)|{_WEIGHTS}")
 """What importers read, of all that a folder on the hub has; the weights in one form."""
 
 
@@ -302,8 +294,7 @@ def _hub_offer(name: str, address: Address) -> Offer:
             git_sha1="" if sibling.lfs else _text(sibling.blob_id),
         )
         for sibling in info.siblings or ()
-        if sibling.rfilename not in dropped
-        and any(re.fullmatch(pattern, sibling.rfilename) for pattern in HUB_FILES)
+        if sibling.rfilename not in dropped and HUB_FILES.fullmatch(sibling.rfilename)
     )
     card = info.card_data
     source, target = pair_of(name) or ("", "")
@@ -339,19 +330,16 @@ def _naming(address: Address, name: str = "") -> Iterator[None]:
         raise RegistryError(f"{address.index} can't be asked: {message}") from error
 
 
-def _json(url: str, read: Read) -> Any:
-    content = read(url)
+def _entries(url: str, key: str, read: Read) -> list[dict[str, Any]]:
+    raw = read(url)
     try:
-        return json.loads(content)
+        content = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise RegistryError(f"{url} is no index of models: it is not JSON ({error})") from error
-
-
-def _entries(content: Any, key: str, url: str) -> Iterable[Any]:
     entries = content.get(key) if key and isinstance(content, dict) else content
     if not isinstance(entries, list):
         raise RegistryError(f"{url} is no index of models: it has no list of them")
-    return entries
+    return [entry for entry in entries if isinstance(entry, dict)]
 
 
 def _text(value: object) -> str:

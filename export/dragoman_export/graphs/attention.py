@@ -13,6 +13,7 @@ positions, U positions so far, A width of a head, D = H · A.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
@@ -23,7 +24,6 @@ LEAST_EXPONENT = -80.0
 """A masked score's exponential would be 0 by way of numbers below the least normal one, which take a
 processor some twenty times as long. exp(-80) is 1.8e-35, and lost beside the largest, which is 1."""
 MASKED = -1e4
-"""Score of a padded position."""
 MAX_HEAD_WIDTH = 128
 
 
@@ -76,8 +76,7 @@ def softmax(build: GraphBuilder, scores_XHQN: ir.Value, mask: Mask) -> ir.Value:
     largest = build.op("ReduceMax", [scores, build.constant([-1])], keepdims=1)
     exponents = build.op("Clip", [build.op("Sub", [scores, largest]), least])
     powers = build.op("Where", [mask.is_masked, zero, build.op("Exp", [exponents])], dtype=ir.DataType.FLOAT)
-    sums_XHQ2 = product(build, powers, mask.columns)
-    return build.op("Div", [powers, build.slice(sums_XHQ2, 0, 1, 3)])
+    return build.op("Div", [powers, build.slice(product(build, powers, mask.columns), 0, 1, 3)])
 
 
 def product(build: GraphBuilder, rows_XHQN: ir.Value, columns: ir.Value) -> ir.Value:
@@ -165,13 +164,11 @@ class PackedPast:
         longest = build.op("Add", [build.size(keys, 2), build.constant([1])])
         self._longest = build.cast(longest, ir.DataType.INT32)
 
-    def attend(
-        self, projected: ir.Value, keys: ir.Value, values: ir.Value, width: int
-    ) -> tuple[ir.Value, ir.Value, ir.Value]:
+    def attend(self, projected: ir.Value, keys: ir.Value, values: ir.Value, width: int) -> Sequence[ir.Value]:
         """Context [R, 1, D] of queries, keys and values side by side, and the past with the new position."""
         heads = self._heads
         grown: list[Size] = ["K*S", heads, "U + 1", width // heads]
-        context, new_keys, new_values = self._build.ops(
+        return self._build.ops(
             PAST,
             [projected, None, None, keys, values, self._length_R, self._longest],
             [[*grown[:1], 1, width], grown, grown],
@@ -180,4 +177,3 @@ class PackedPast:
             num_heads=heads,
             kv_num_heads=heads,
         )
-        return context, new_keys, new_values

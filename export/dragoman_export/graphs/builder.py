@@ -6,14 +6,14 @@ and leaves the graph. Nothing is computed and no weight is copied here.
 Shapes: K inputs and N outputs of a matrix.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
-from onnx_ir.tape import Tape
 
 OPSET = 20
 """The newest that onnxruntime's CUDA kernels for LSTM, GRU and TopK all cover."""
@@ -24,18 +24,9 @@ KERNELS = "com.microsoft"
 
 Size = int | str
 Shape = Sequence[Size | ir.SymbolicDim | None]
+AnyShape = Shape | ir.Shape | None
 Numbers = int | float | Sequence[int]
 Attribute = int | float | str | Sequence[int] | ir.TensorProtocol | ir.Graph
-
-
-def make_value(name: str, shape: Shape, dtype: ir.DataType) -> ir.Value:
-    """What a graph is given, once it is among its inputs."""
-    return ir.Value(name=name, shape=ir.Shape(shape), type=ir.TensorType(dtype))
-
-
-def make_constant(name: str, array: NDArray[np.generic] | np.generic) -> ir.Value:
-    """A constant that holds a copy of the array; a graph has it once it is registered as an initializer."""
-    return make_view(name, np.array(array, order="C"))
 
 
 def make_view(name: str, array: NDArray[np.generic]) -> ir.Value:
@@ -46,18 +37,7 @@ def make_view(name: str, array: NDArray[np.generic]) -> ir.Value:
     )
 
 
-def initializer(graph: ir.Graph, name: str, array: NDArray[np.generic] | np.generic) -> ir.Value:
-    """The graph's initializer of that name, made of the array where there is none yet."""
-    if name not in graph.initializers:
-        graph.register_initializer(make_constant(name, array))
-    found = graph.initializers[name]
-    stored = stored_array(found)
-    assert stored.dtype == array.dtype, f"{name} is of {stored.dtype}"
-    assert np.array_equal(stored, array), f"{name} holds something else"
-    return found
-
-
-def there(value: ir.Value | None) -> ir.Value:
+def required(value: ir.Value | None) -> ir.Value:
     """An input of a node that is not left out."""
     assert value is not None
     return value
@@ -67,8 +47,7 @@ def constant_array(value: ir.Value | None) -> NDArray[Any] | None:
     """The array of an initializer; None for any other value."""
     if value is None or value.producer() is not None or value.const_value is None:
         return None
-    array: NDArray[Any] = value.const_value.numpy()
-    return array
+    return value.const_value.numpy()
 
 
 def stored_array(value: ir.Value | None) -> NDArray[Any]:
@@ -94,46 +73,20 @@ class Graphs:
     decoder_step: ir.Model
 
 
-class GraphBuilder:
-    """Adds nodes to a graph. Weights of equal names are one, as are those that are the same array."""
+class Nodes:
+    """Adds nodes to a graph, at its end or before the node `place`; and named constants."""
 
-    def __init__(self, name: str, weights: Mapping[str, NDArray[np.float32]], dtype: ir.DataType) -> None:
-        """`dtype` is that of weights in the graph, and of what is computed with them."""
-        self.graph = ir.Graph([], [], nodes=[], opset_imports={"": OPSET}, name=name)
-        self.dtype = dtype
-        self._inside = self.graph
-        self._weights = weights
-        self._names: dict[int, str] = {}
-        for own_name, array in weights.items():
-            self._names.setdefault(id(array), own_name)
+    infers_types = False
+    """Whether a value has the type of its node's first input where none is given."""
+
+    def __init__(self, graph: ir.Graph, place: ir.Node | None = None) -> None:
+        self.graph = self._inside = graph
+        self.place = place
 
     def input(self, name: str, shape: Shape, dtype: ir.DataType) -> ir.Value:
-        value = make_value(name, shape, dtype)
-        self.graph.inputs.append(value)
+        value = ir.Value(name=name, shape=ir.Shape(shape), type=ir.TensorType(dtype))
+        self._inside.inputs.append(value)
         return value
-
-    def choice(self, name: str) -> ir.Value:
-        """An input that says yes or no, and yes where it is left out."""
-        value = self.input(name, [], ir.DataType.BOOL)
-        value.const_value = ir.tensor(np.array(True), name=name)
-        self.graph.register_initializer(value)
-        return value
-
-    def where_chosen(self, choice: ir.Value, compute: Callable[[], ir.Value], shape: Shape) -> ir.Value:
-        """The result of nodes that `compute` adds, which run where the choice is yes; else one of no size."""
-        yes, no = (ir.Graph([], [], nodes=[], name=f"{choice.name}.{answer}") for answer in ("yes", "no"))
-        around, self._inside = self._inside, yes
-        result = compute()
-        self._inside = no
-        nothing = self.op("ConstantOfShape", [self.constant([0] * len(shape))], dtype=result.dtype)
-        self._inside = around
-        for graph, value in ((yes, result), (no, nothing)):
-            graph.outputs.append(value)
-            for node in graph:
-                for own in node.outputs:
-                    # A graph names its values by itself, and those around it have the same numbers.
-                    own.name = f"{graph.name}.{own.name}"
-        return self.op("If", [choice], shape, result.dtype, then_branch=yes, else_branch=no)
 
     def output(self, name: str, value: ir.Value, shape: Shape) -> None:
         """Has the graph return a value, which no node's input has yet been named after."""
@@ -145,6 +98,107 @@ class GraphBuilder:
     def model(self) -> ir.Model:
         """The finished graph."""
         return ir.Model(self.graph, ir_version=10)
+
+    def named(self, name: str, array: NDArray[np.generic] | np.generic) -> ir.Value:
+        """The graph's constant of that name, made of a copy of the array where there is none yet."""
+        if name not in self.graph.initializers:
+            self.graph.register_initializer(make_view(name, np.array(array, order="C")))
+        found = self.graph.initializers[name]
+        stored = stored_array(found)
+        assert stored.dtype == array.dtype, f"{name} is of {stored.dtype}"
+        assert np.array_equal(stored, array), f"{name} holds something else"
+        return found
+
+    def op(
+        self,
+        op_type: str,
+        inputs: Sequence[ir.Value | None],
+        shape: AnyShape = None,
+        dtype: ir.DataType | None = None,
+        *,
+        domain: str = "",
+        **attributes: Attribute,
+    ) -> ir.Value:
+        """A node's only result."""
+        return self.ops(op_type, inputs, [shape], [dtype], domain=domain, **attributes)[0]
+
+    def ops(
+        self,
+        op_type: str,
+        inputs: Sequence[ir.Value | None],
+        shapes: Sequence[AnyShape],
+        dtypes: Sequence[ir.DataType | None] | None = None,
+        *,
+        domain: str = "",
+        **attributes: Attribute,
+    ) -> Sequence[ir.Value]:
+        """A node's results, one for each shape."""
+        node = ir.node(op_type, inputs, attributes, domain=domain, num_outputs=len(shapes))
+        if self.place is None:
+            self._inside.append(node)
+        else:
+            self._inside.insert_before(self.place, node)
+        if domain:
+            self.graph.opset_imports[domain] = 1
+        known = inputs[0].dtype if self.infers_types and inputs and inputs[0] is not None else None
+        for value, shape, dtype in zip(node.outputs, shapes, dtypes or [None] * len(shapes), strict=True):
+            if (own := dtype or known) is not None:
+                value.dtype = own
+            value.shape = None if shape is None else ir.Shape(shape)
+        return node.outputs
+
+    @contextmanager
+    def within(self, name: str) -> Iterator[ir.Graph]:
+        """A graph within this one, which takes inputs and nodes meanwhile; its constants are this one's."""
+        graph = ir.Graph([], [], nodes=[], name=name)
+        around = self._inside, self.place
+        self._inside, self.place = graph, None
+        yield graph
+        self._inside, self.place = around
+        # A graph names its values by itself, and those around it may be called the same.
+        results = (value for node in graph for value in node.outputs)
+        for number, value in enumerate([*graph.inputs, *results]):
+            value.name = f"{name}.{number}"
+
+    def replace(self, node: ir.Node, *results: ir.Value) -> None:
+        """Puts values in the place of a node's, and removes the node."""
+        for old, new in zip(node.outputs, results, strict=True):
+            new.name, old_name = old.name, old.name
+            old.name = f"{old_name}.replaced"
+            new.shape, new.type = old.shape, old.type
+            old.replace_all_uses_with(new, replace_graph_outputs=True)
+        self.graph.remove(node, safe=True)
+
+
+class GraphBuilder(Nodes):
+    """Writes a graph. Weights of equal names are one, as are those that are the same array."""
+
+    infers_types = True
+
+    def __init__(self, name: str, weights: Mapping[str, NDArray[np.float32]], dtype: ir.DataType) -> None:
+        """`dtype` is that of weights in the graph, and of what is computed with them."""
+        super().__init__(ir.Graph([], [], nodes=[], opset_imports={"": OPSET}, name=name))
+        self.dtype = dtype
+        self._weights = weights
+        self._names: dict[int, str] = {}
+        for own_name, array in weights.items():
+            self._names.setdefault(id(array), own_name)
+
+    def choice(self, name: str) -> ir.Value:
+        """An input that says yes or no, and yes where it is left out."""
+        value = self.input(name, [], ir.DataType.BOOL)
+        value.const_value = ir.tensor(np.array(True), name=name)
+        self.graph.register_initializer(value)
+        return value
+
+    def where_chosen(self, choice: ir.Value, compute: Callable[[], ir.Value], shape: Shape) -> ir.Value:
+        """The result of nodes that `compute` adds, which run where the choice is yes; else one of no size."""
+        with self.within(f"{choice.name}.yes") as yes:
+            yes.outputs.append(result := compute())
+        with self.within(f"{choice.name}.no") as no:
+            size = self.constant([0] * len(shape))
+            no.outputs.append(self.op("ConstantOfShape", [size], dtype=result.dtype))
+        return self.op("If", [choice], shape, result.dtype, then_branch=yes, else_branch=no)
 
     def has(self, name: str) -> bool:
         """Whether the model has such a weight."""
@@ -176,43 +230,6 @@ class GraphBuilder:
         """A number of the type that is computed with."""
         return self.constant(value, self.dtype)
 
-    def op(
-        self,
-        op_type: str,
-        inputs: Sequence[ir.Value | None],
-        shape: Shape | ir.Shape | None = None,
-        dtype: ir.DataType | None = None,
-        *,
-        domain: str = "",
-        **attributes: Attribute,
-    ) -> ir.Value:
-        """A node's only result. Its type is that of the first input where none is given."""
-        return self.ops(op_type, inputs, [shape], [dtype], domain=domain, **attributes)[0]
-
-    def ops(
-        self,
-        op_type: str,
-        inputs: Sequence[ir.Value | None],
-        shapes: Sequence[Shape | ir.Shape | None],
-        dtypes: Sequence[ir.DataType | None] | None = None,
-        *,
-        domain: str = "",
-        **attributes: Attribute,
-    ) -> Sequence[ir.Value]:
-        """A node's results, one for each shape."""
-        tape = Tape()
-        results = tape.op_multi_out(op_type, inputs, attributes, domain=domain, num_outputs=len(shapes))
-        self._inside.extend(tape.nodes)
-        if domain:
-            self.graph.opset_imports[domain] = 1
-        first = inputs[0]
-        for value, shape, dtype in zip(results, shapes, dtypes or [None] * len(shapes), strict=True):
-            known = dtype if dtype is not None or first is None else first.dtype
-            assert known is not None
-            value.dtype = known
-            value.shape = None if shape is None else ir.Shape(shape)
-        return results
-
     def cast(self, value: ir.Value, dtype: ir.DataType) -> ir.Value:
         """The value in another type; as it is where that is its own."""
         return value if value.dtype == dtype else self.op("Cast", [value], value.shape, dtype, to=dtype)
@@ -225,19 +242,14 @@ class GraphBuilder:
         """A vector of one number as that number."""
         return self.op("Squeeze", [vector], [])
 
-    def reshape(
-        self, value: ir.Value, sizes: Sequence[int] | ir.Value, shape: Shape | ir.Shape | None = None
-    ) -> ir.Value:
+    def reshape(self, value: ir.Value, sizes: Sequence[int] | ir.Value, shape: AnyShape = None) -> ir.Value:
         """Of sizes that are numbers 0 stands for the value's own, and -1 for what is left."""
         target = sizes if isinstance(sizes, ir.Value) else self.constant(sizes)
         return self.op("Reshape", [value, target], shape)
 
-    def slice(
-        self, value: ir.Value, start: int, end: int, axis: int, shape: Shape | ir.Shape | None = None
-    ) -> ir.Value:
+    def slice(self, value: ir.Value, start: int, end: int, axis: int, shape: AnyShape = None) -> ir.Value:
         """The part of a value from `start` up to `end` along an axis."""
-        bounds = [self.constant([number]) for number in (start, end, axis)]
-        return self.op("Slice", [value, *bounds], shape)
+        return self.op("Slice", [value, *[self.constant([number]) for number in (start, end, axis)]], shape)
 
     def linear(self, rows: ir.Value, name: str) -> ir.Value:
         """A linear layer: [..., K] -> [..., N]."""

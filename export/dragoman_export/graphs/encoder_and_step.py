@@ -12,7 +12,8 @@ N blocks of scores a row or directions, B scores a block, D input width, H hidde
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -72,17 +73,11 @@ class DecoderStepGraph(nn.Module):
             dict(zip(self.memory_names, memory, strict=True)),
             dict(zip(self.state_names, gathered, strict=True)),
         )
-        logits_RV = self.model.output(features_RD)
-        token_score_RV = logits_RV.float().log_softmax(dim=-1)
+        token_score_RV = self.model.output(features_RD).float().log_softmax(dim=-1)
         forced_score_R1 = token_score_RV.gather(1, forced_SK.reshape(-1, 1))
         top_score, top_index = best_continuations(token_score_RV, score_SK)
-        return (
-            top_score,
-            top_index,
-            forced_score_R1.reshape(sentences, beam) + score_SK,
-            attention_SKT.float(),
-            *in_order(new_state),
-        )
+        forced_score = forced_score_R1.reshape(sentences, beam) + score_SK
+        return top_score, top_index, forced_score, attention_SKT.float(), *in_order(new_state)
 
 
 def in_order(tensors: Tensors) -> tuple[Tensor, ...]:
@@ -103,20 +98,13 @@ def export_ready(model: Seq2Seq) -> Seq2Seq:
             module.fold_embedding_scale()
     for parent in list(model.modules()):
         for name, child in parent.named_children():
-            if isinstance(child, BidirectionalLayer):
-                setattr(parent, name, BidirectionalGraphLayer(child))
-            elif isinstance(child, ForwardLayer):
-                setattr(parent, name, ForwardGraphLayer(child))
-            elif isinstance(child, PastAttention):
+            if isinstance(child, PastAttention):
                 assert isinstance(parent, SelfAttention)
                 check_head_width(parent.output.in_features, parent.num_heads)
-                setattr(parent, name, PastAttentionGraph(child))
-            elif isinstance(child, ContinuingAttention):
-                setattr(parent, name, ContinuingAttentionGraph(child))
-            elif isinstance(child, ScoredAttention):
-                setattr(parent, name, AttentionGraph(child))
-            elif isinstance(child, PredictedWindow):
-                setattr(parent, name, PredictedWindowGraph(child))
+            for kind, graph in _GRAPHS.items():
+                if isinstance(child, kind):
+                    setattr(parent, name, graph(child))
+                    break
     return model
 
 
@@ -177,11 +165,10 @@ class RecurrentNode(nn.Module):
 
         def stack(*names: str) -> nn.Parameter:
             """The named parameters below each other, directions behind each other, in ONNX's order."""
-            stacked = [
-                torch.cat([reorder_gates(getattr(rnn, name), GATES[operator]) for name in names])
-                for rnn in directions
-            ]
-            return nn.Parameter(torch.stack(stacked).detach(), requires_grad=False)
+            order = GATES[operator]
+            gates = [[getattr(rnn, name).chunk(len(order)) for name in names] for rnn in directions]
+            rows = [torch.cat([part[gate] for part in parts for gate in order]) for parts in gates]
+            return nn.Parameter(torch.stack(rows).detach(), requires_grad=False)
 
         # ONNX's W [N, G·H, D], R [N, G·H, H] and B [N, 2·G·H], input biases before recurrent ones.
         self.input_weight = stack("weight_ih_l0")
@@ -251,7 +238,12 @@ class ForwardGraphLayer(RecurrentNode):
         return states_STH, *(value_1SH[0] for value_1SH in last)
 
 
-def reorder_gates(stacked: Tensor, order: tuple[int, ...]) -> Tensor:
-    """Gates stacked on the first axis, in another order: [G·H, ...] -> [G·H, ...]."""
-    gates = stacked.chunk(len(order))
-    return torch.cat([gates[place] for place in order])
+_GRAPHS: dict[type[nn.Module], Callable[[Any], nn.Module]] = {
+    BidirectionalLayer: BidirectionalGraphLayer,
+    ForwardLayer: ForwardGraphLayer,
+    PastAttention: PastAttentionGraph,
+    ContinuingAttention: ContinuingAttentionGraph,
+    ScoredAttention: AttentionGraph,
+    PredictedWindow: PredictedWindowGraph,
+}
+"""What does in a graph what each kind of layer does; a kind before those that it is one of."""

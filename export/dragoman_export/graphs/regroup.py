@@ -29,7 +29,6 @@ _INDICES: dict[str, tuple[ir.DataType, list[str | int]]] = {
 
 
 def write_regroup_graph(contract: TensorContract, precision: str, folder: Path) -> None:
-    """Writes the precision's graph beside its others."""
     ir.save(make_regroup_graph(contract, precision), folder / f"{REGROUP_GRAPH}.onnx")
 
 
@@ -69,8 +68,7 @@ class _Regroup:
         if axis is not None:
             running = self._gather(running, "running_position", axis)
             joined = self._gather(joined, "joined_position", axis)
-        both = self.build.op("Concat", [running, joined], axis=0)
-        chosen = self._gather(both, "origin", 0)
+        chosen = self._gather(self.build.op("Concat", [running, joined], axis=0), "origin", 0)
         return chosen if axis is None else self._keep(chosen, spec, "is_filled", axis)
 
     def state(self, spec: TensorSpec) -> ir.Value:

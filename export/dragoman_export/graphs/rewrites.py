@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx_ir as ir
-from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.builder import constant_array, initializer, make_constant, stored_array, there
+from dragoman_export.graphs.builder import Nodes, constant_array, required, stored_array
 from dragoman_export.int8.graph import PRODUCT
 from dragoman_export.int8.linear import float_matrix, matrix_product
 
@@ -28,9 +27,7 @@ class _Lookup:
     embedding: ir.Value
     """[V, E] initializer."""
     vocabulary: int
-    """V."""
     token: ir.Value
-    """Whose rows are looked up."""
     factor: ir.Value | None
     """A constant that all of them are multiplied by."""
     is_flattened: bool
@@ -57,16 +54,16 @@ def _find_lookup(rows: ir.Value) -> _Lookup | None:
         shape = constant_array(node.inputs[1])
         if shape is None or rows.shape is None or shape.tolist() != [-1, rows.shape[-1]]:
             return None
-        node, is_flattened = there(node.inputs[0]).producer(), True
+        node, is_flattened = required(node.inputs[0]).producer(), True
     if node is not None and node.op_type == "Mul":
-        factor = there(node.inputs[1])
+        factor = required(node.inputs[1])
         scalar = constant_array(factor)
         if scalar is None or scalar.size != 1:
             return None
-        node = there(node.inputs[0]).producer()
+        node = required(node.inputs[0]).producer()
     if node is None or node.op_type != "Gather" or node.attributes.get_int("axis", 0) != 0:
         return None
-    embedding, token = (there(value) for value in node.inputs)
+    embedding, token = (required(value) for value in node.inputs)
     array = float_matrix(embedding)
     return None if array is None else _Lookup(embedding, len(array), token, factor, is_flattened)
 
@@ -74,20 +71,18 @@ def _find_lookup(rows: ir.Value) -> _Lookup | None:
 def _look_up(step: ir.Graph, node: ir.Node, lookup: _Lookup, outputs: int) -> None:
     """Puts rows of a product of the whole embedding in the place of the product of its rows."""
     (old,) = node.outputs
-    tape = Tape()
-    table = tape.op(node.op_type, [lookup.embedding, *node.inputs[1:]], dict(node.attributes))
-    table.shape, table.type = ir.Shape([lookup.vocabulary, outputs]), old.type
-    rows = tape.op("Gather", [table, lookup.token])
+    nodes = Nodes(step, node)
+    attributes = {name: attribute.value for name, attribute in node.attributes.items()}
+    shape = [lookup.vocabulary, outputs]
+    table = nodes.op(node.op_type, [lookup.embedding, *node.inputs[1:]], shape, old.dtype, **attributes)
+    table.name = f"{old.name}.table"
+    rows = nodes.op("Gather", [table, lookup.token])
     if lookup.factor is not None:
-        rows = tape.op("Mul", [rows, lookup.factor])
+        rows = nodes.op("Mul", [rows, lookup.factor])
     if lookup.is_flattened:
-        shape = initializer(step, f"token_tables.rows_of_{outputs}", np.array([-1, outputs]))
-        rows = tape.op("Reshape", [rows, shape])
-    step.insert_before(node, tape.nodes)
-    rows.name, rows.shape, rows.type = old.name, old.shape, old.type
-    table.name, old.name = f"{old.name}.table", f"{old.name}.replaced"
-    old.replace_all_uses_with(rows)
-    step.remove(node, safe=True)
+        sizes = nodes.named(f"token_tables.rows_of_{outputs}", np.array([-1, outputs]))
+        rows = nodes.op("Reshape", [rows, sizes])
+    nodes.replace(node, rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +100,6 @@ class OutputProduct:
     weight_scale: ir.Value | None
     """[V] initializer: what the weight's codes count in; None where the product is of floats."""
     bias: ir.Value
-    """[V] initializer."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -117,11 +111,11 @@ def find_output_product(step: ir.Graph) -> OutputProduct:
     """Walks back from the only LogSoftmax: a sum with a bias, a product with the transposed embedding."""
     logits, row_step = _logits(step), None
     if logits.op_type == PRODUCT:
-        product, bias = logits, there(logits.inputs[-1])
+        product, bias = logits, required(logits.inputs[-1])
     else:
         product, bias = _apart(logits)
     if product.op_type == "Mul":
-        row_step, product = there(product.inputs[1]), _producer(product.inputs[0])
+        row_step, product = required(product.inputs[1]), _producer(product.inputs[0])
     if product.op_type == "MatMul":
         rows, transposed = product.inputs
         scale = shared = None
@@ -129,10 +123,10 @@ def find_output_product(step: ir.Graph) -> OutputProduct:
         assert product.op_type == PRODUCT
         rows, transposed, shared, scale = product.inputs[:4]
     return OutputProduct(
-        rows=there(rows),
+        rows=required(rows),
         step=shared,
         row_step=row_step,
-        weight=there(_producer(transposed).inputs[0]),
+        weight=required(_producer(transposed).inputs[0]),
         weight_scale=scale,
         bias=bias,
     )
@@ -145,15 +139,13 @@ def store_by_rows(step: ir.Graph) -> None:
     loads the graph.
     """
     product, _ = _apart(_logits(step))
-    weight = there(product.inputs[1])
+    weight = required(product.inputs[1])
     array = constant_array(weight)
     if array is None:
         return
-    rows = make_constant(f"{weight.name}.rows", array.T)
-    step.register_initializer(rows)
-    tape = Tape()
-    product.replace_input_with(1, tape.op("Transpose", [rows], {"perm": [1, 0]}))
-    step.insert_before(step[0], tape.nodes)
+    nodes = Nodes(step, step[0])
+    rows = nodes.named(f"{weight.name}.rows", array.T)
+    product.replace_input_with(1, nodes.op("Transpose", [rows], perm=[1, 0]))
     del step.initializers[str(weight.name)]
 
 
@@ -169,7 +161,7 @@ def _logits(step: ir.Graph) -> ir.Node:
 
 def _apart(node: ir.Node) -> tuple[ir.Node, ir.Value]:
     """The node that gives one of two inputs, and the constant that is the other."""
-    one, other = (there(value) for value in node.inputs)
+    one, other = (required(value) for value in node.inputs)
     if constant_array(one) is not None:
         one, other = other, one
     assert constant_array(other) is not None
@@ -177,6 +169,6 @@ def _apart(node: ir.Node) -> tuple[ir.Node, ir.Value]:
 
 
 def _producer(value: ir.Value | None) -> ir.Node:
-    node = there(value).producer()
+    node = required(value).producer()
     assert node is not None
     return node

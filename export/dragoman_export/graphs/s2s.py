@@ -7,14 +7,12 @@ Shapes: S sentences, K beam, R = S·K rows, P rows of the step before, T source 
 H units, M width of a source position's state.
 """
 
-import numpy as np
 import onnx_ir as ir
-from numpy.typing import NDArray
 
 from dragoman_export.graphs.attention import make_mask, product, softmax
 from dragoman_export.graphs.builder import GraphBuilder, Graphs, Shape, width_of
 from dragoman_export.graphs.step_end import StepInputs, end_step, with_reach
-from dragoman_export.reference.imported import SOURCE, TARGET, Imported, S2SArchitecture
+from dragoman_export.reference.imported import Imported, Name, S2SArchitecture
 
 BOOL, FLOAT, INT64 = ir.DataType.BOOL, ir.DataType.FLOAT, ir.DataType.INT64
 ROWS = "K*S"
@@ -29,57 +27,34 @@ def write_s2s(imported: Imported, *, dtype: ir.DataType = FLOAT) -> Graphs:
     return Graphs(_Encoder(encoder, architecture).write(), _Step(step, architecture).write())
 
 
-class _Body(GraphBuilder):
-    """The graph within a Scan; its constants are those of the graph around it."""
-
-    def __init__(self, around: GraphBuilder, name: str) -> None:
-        super().__init__(name, around._weights, around.dtype)
-        self._around = around
-
-    def _register(self, name: str, array: NDArray[np.generic]) -> ir.Value:
-        return self._around._register(name, array)
-
-    def finish(self, outputs: list[ir.Value], shape: Shape) -> ir.Graph:
-        """The body. It must not use names of the graph around it."""
-        values = (value for node in self.graph for value in node.outputs)
-        for place, value in enumerate([*self.graph.inputs, *values]):
-            value.name = f"{self.graph.name}.{place}"
-        for value in outputs:
-            value.shape, value.dtype = ir.Shape(shape), self.dtype
-            self.graph.outputs.append(value)
-        return self.graph
-
-
 class _Side:
-    """What both graphs have in common."""
-
     def __init__(self, build: GraphBuilder, architecture: S2SArchitecture) -> None:
         self._build, self._a = build, architecture
 
-    def _product(self, build: GraphBuilder, rows: ir.Value, name: str) -> ir.Value:
+    def _product(self, rows: ir.Value, name: str) -> ir.Value:
         """Rows times a matrix, normalised by layer where there are weights for it."""
         assert rows.shape is not None
-        shape = [*rows.shape[:-1], self._build.rows(f"{name}.weight")]
+        build = self._build
+        shape = [*rows.shape[:-1], build.rows(f"{name}.weight")]
         result = build.op("MatMul", [rows, build.matrix(f"{name}.weight")], shape)
         if build.has(f"{name}.norm.weight"):
             result = build.norm(result, f"{name}.norm", self._a.norm_epsilon)
         return result
 
     def _dense(self, rows: ir.Value, name: str) -> ir.Value:
-        result = self._product(self._build, rows, name)
+        result = self._product(rows, name)
         return self._build.op("Add", [result, self._build.weight(f"{name}.bias")], result.shape)
 
-    def _cell(self, build: GraphBuilder, given: ir.Value | None, hidden: ir.Value, name: str) -> ir.Value:
+    def _cell(self, given: ir.Value | None, hidden: ir.Value, name: str) -> ir.Value:
         """A GRU's new state from what it is given, already multiplied [R, 3H], or as a transition nothing."""
-        shape = hidden.shape
-        gates = self._thirds(build, self._product(build, hidden, f"{name}.recurrent"))
+        build, shape = self._build, hidden.shape
+        gates = self._thirds(self._product(hidden, f"{name}.recurrent"))
         # The decoder's cells behind the first have the bias within the product of the reset gate.
         is_final = name.startswith("decoder.0.") and not name.endswith(".0")
         # Constants where the graph is folded.
-        biases = build.ops(
-            "Split", [build.weight(f"{name}.bias")], [[self._a.units]] * 3, axis=0, num_outputs=3
-        )
-        inputs = [None] * 3 if given is None else self._thirds(build, given)
+        bias = build.weight(f"{name}.bias")
+        biases = build.ops("Split", [bias], [[self._a.units]] * 3, axis=0, num_outputs=3)
+        inputs = [None] * 3 if given is None else self._thirds(given)
 
         def total(*values: ir.Value | None) -> ir.Value:
             first, *others = (value for value in values if value is not None)
@@ -97,10 +72,10 @@ class _Side:
         kept = build.op("Mul", [update, build.op("Sub", [hidden, candidate], shape)], shape)
         return build.op("Add", [candidate, kept], shape)
 
-    def _thirds(self, build: GraphBuilder, values: ir.Value) -> list[ir.Value]:
+    def _thirds(self, values: ir.Value) -> list[ir.Value]:
         assert values.shape is not None
         shape = [*values.shape[:-1], self._a.units]
-        return list(build.ops("Split", [values], [shape] * 3, axis=-1, num_outputs=3))
+        return list(self._build.ops("Split", [values], [shape] * 3, axis=-1, num_outputs=3))
 
 
 class _Encoder(_Side):
@@ -115,7 +90,8 @@ class _Encoder(_Side):
         length_S1 = build.op("Unsqueeze", [length_S, build.constant([1])], ["S", 1])
         is_inside = build.op("Less", [position_T, length_S1], ["S", "T"], BOOL)
         mask_ST = build.cast(is_inside, FLOAT)
-        embedded = build.op("Gather", [build.weight(SOURCE), source], ["S", "T", a.embedding_size], axis=0)
+        shape: Shape = ["S", "T", a.embedding_size]
+        embedded = build.op("Gather", [build.weight(Name.SOURCE), source], shape, axis=0)
         always = build.op("GreaterOrEqual", [position_T, build.constant(0)], ["T"], BOOL)
         always = build.op("Or", [is_inside, always], ["S", "T"], BOOL)
         tops = []
@@ -128,7 +104,7 @@ class _Encoder(_Side):
         x = build.op("Concat", tops, ["S", "T", width], axis=2)
         for number in range(0 if a.both_ways else a.encoder_layers - 1):
             x, width = self._read(x, always, f"encoder_upper.{number}", number), a.units
-        keys = self._product(build, x, "attention.keys")
+        keys = self._product(x, "attention.keys")
         keys = build.op("Add", [keys, build.weight("attention.keys.bias")], keys.shape)
         start = build.op("Tanh", [self._dense(self._mean(x, mask_ST, width), "bridge")], ["S", a.units])
         build.output("memory.keys", keys, ["S", "T", width])
@@ -139,7 +115,6 @@ class _Encoder(_Side):
         return build.model()
 
     def _mean(self, x: ir.Value, mask_ST: ir.Value, width: int) -> ir.Value:
-        """The mean over a sentence's positions: [S, M]."""
         build = self._build
         mask = make_mask(build, mask_ST)
         one = build.constant([1])
@@ -152,13 +127,12 @@ class _Encoder(_Side):
     def _read(self, x: ir.Value, is_inside: ir.Value, name: str, number: int) -> ir.Value:
         """A layer over all positions, each sentence from its own end where it is backward: [S, T, H]."""
         build, a = self._build, self._a
-        given = self._product(build, x, f"{name}.0.input")
+        given = self._product(x, f"{name}.0.input")
         # A sentence more, as a product with a vector sums in another order than one with a matrix.
         spare = [build.constant([0, 0, 0, 1, 0, 0]), build.constant([0, 0, 1, 0])]
         given = build.op("Pad", [given, spare[0]], ["S + 1", "T", 3 * a.units], mode="constant")
-        inside = build.op(
-            "Pad", [build.cast(is_inside, build.dtype), spare[1]], ["S + 1", "T"], mode="constant"
-        )
+        inside = build.cast(is_inside, build.dtype)
+        inside = build.op("Pad", [inside, spare[1]], ["S + 1", "T"], mode="constant")
         inside = build.op("Unsqueeze", [inside, build.constant([2])], ["S + 1", "T", 1])
         sizes = build.op("Concat", [build.size(given, 0), build.constant([a.units])], [2], axis=0)
         nothing = build.op("Expand", [build.number(0), sizes], ["S + 1", a.units])
@@ -175,23 +149,23 @@ class _Encoder(_Side):
             scan_output_directions=[direction],
         )
         outputs = build.slice(outputs, 0, -1, 0, ["S", "T", a.units])
-        is_added = a.skip and number > 0
-        return build.op("Add", [outputs, x], outputs.shape) if is_added else outputs
+        return build.op("Add", [outputs, x], outputs.shape) if a.skip and number > 0 else outputs
 
     def _position(self, name: str) -> ir.Graph:
         """One position: the old state, what is given and whether it is inside -> the new state, twice."""
-        rows = "S + 1"
-        body = _Body(self._build, name)
+        build, rows = self._build, "S + 1"
         shape: Shape = [rows, self._a.units]
-        hidden = body.input("hidden", shape, self._build.dtype)
-        given = body.input("given", [rows, 3 * self._a.units], self._build.dtype)
-        inside = body.input("inside", [rows, 1], self._build.dtype)
-        new = hidden
-        for cell in range(self._a.encoder_cells):
-            new = self._cell(body, given if cell == 0 else None, new, f"{name}.{cell}")
-        is_inside = body.op("Greater", [inside, body.number(0)], [rows, 1], BOOL)
-        new = body.op("Where", [is_inside, new, hidden], shape, self._build.dtype)
-        return body.finish([new, body.op("Identity", [new], shape)], shape)
+        with build.within(name) as body:
+            hidden = build.input("hidden", shape, build.dtype)
+            given = build.input("given", [rows, 3 * self._a.units], build.dtype)
+            inside = build.input("inside", [rows, 1], build.dtype)
+            new = hidden
+            for cell in range(self._a.encoder_cells):
+                new = self._cell(given if cell == 0 else None, new, f"{name}.{cell}")
+            is_inside = build.op("Greater", [inside, build.number(0)], [rows, 1], BOOL)
+            new = build.op("Where", [is_inside, new, hidden], shape, build.dtype)
+            body.outputs.extend([new, build.op("Identity", [new], shape)])
+        return body
 
 
 class _Step(_Side):
@@ -208,21 +182,20 @@ class _Step(_Side):
         parent_R = build.reshape(inputs.parent, [-1], [ROWS])
         old = [build.op("Gather", [value, parent_R], [ROWS, a.units], axis=0) for value in old]
         token_R = build.reshape(inputs.token, [-1], [ROWS])
-        embedded = build.op("Gather", [build.weight(TARGET), token_R], [ROWS, a.embedding_size], axis=0)
-        given = self._product(build, embedded, "decoder.0.0.input")
-        hidden = self._cell(build, given, old[0], "decoder.0.0")
+        embedded = build.op("Gather", [build.weight(Name.TARGET), token_R], [ROWS, a.embedding_size], axis=0)
+        hidden = self._cell(self._product(embedded, "decoder.0.0.input"), old[0], "decoder.0.0")
         sizes = build.op("Shape", [inputs.token], [2], INT64)
         context, attention = self._attend(hidden, keys, values, mask_ST, sizes)
         for cell in range(1, a.base_cells):
-            read = self._product(build, context, f"decoder.0.{cell}.input") if cell == 1 else None
-            hidden = self._cell(build, read, hidden, f"decoder.0.{cell}")
+            read = self._product(context, f"decoder.0.{cell}.input") if cell == 1 else None
+            hidden = self._cell(read, hidden, f"decoder.0.{cell}")
         new, x = [hidden], hidden
         for number in range(1, a.decoder_layers):
             hidden = old[number]
             for cell in range(a.high_cells):
                 name = f"decoder.{number}.{cell}"
-                read = self._product(build, x, f"{name}.input") if cell == 0 else None
-                hidden = self._cell(build, read, hidden, name)
+                read = self._product(x, f"{name}.input") if cell == 0 else None
+                hidden = self._cell(read, hidden, name)
             new.append(hidden)
             x = build.op("Add", [hidden, x], x.shape) if a.skip else hidden
         parts = [("token", embedded), ("hidden", x), ("context", context)]
@@ -240,7 +213,7 @@ class _Step(_Side):
     ) -> tuple[ir.Value, ir.Value]:
         """Additive attention (Bahdanau et al. 2015): context [R, M] and weights [S, K, T]."""
         build, one, width = self._build, self._build.constant([1]), width_of(keys)
-        query = self._product(build, hidden, "attention.query")
+        query = self._product(hidden, "attention.query")
         by_row = build.op("Concat", [sizes, build.constant([1, width])], [4], axis=0)
         query_SK1M = build.reshape(query, by_row, ["S", "K", 1, width])
         keys_S1TM = build.op("Unsqueeze", [keys, one], ["S", 1, "T", width])
@@ -250,7 +223,5 @@ class _Step(_Side):
         scores_S1KT = build.op("Unsqueeze", [scores, one], ["S", 1, "K", "T"])
         weights = softmax(build, scores_S1KT, make_mask(build, mask_ST))
         context = product(build, weights, build.op("Unsqueeze", [values, one], ["S", 1, "T", width]))
-        return (
-            build.reshape(context, [-1, width], [ROWS, width]),
-            build.op("Squeeze", [weights, one], ["S", "K", "T"]),
-        )
+        context = build.reshape(context, [-1, width], [ROWS, width])
+        return context, build.op("Squeeze", [weights, one], ["S", "K", "T"])

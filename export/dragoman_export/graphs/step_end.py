@@ -17,7 +17,7 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from dragoman_export.graphs.builder import GraphBuilder
-from dragoman_export.reference.imported import BIAS, OUTPUT
+from dragoman_export.reference.imported import Name
 from dragoman_export.reference.model import OUT_OF_REACH
 
 FLOAT, INT64 = ir.DataType.FLOAT, ir.DataType.INT64
@@ -49,20 +49,20 @@ def with_reach(
 
     The probabilities of the others are taken without the former, and with the latter.
     """
-    unsaid, unscored = (np.zeros_like(weights[BIAS]) for _ in range(2))
+    unsaid, unscored = (np.zeros_like(weights[Name.BIAS]) for _ in range(2))
     unsaid[list(never_produced)] = OUT_OF_REACH
     unscored[list(barred)] = OUT_OF_REACH
     more = {BARRED: unscored} if barred else {}
-    return {**weights, **more, BIAS: weights[BIAS] + unsaid}
+    return {**weights, **more, Name.BIAS: weights[Name.BIAS] + unsaid}
 
 
 def end_step(build: GraphBuilder, features_RD: ir.Value, inputs: StepInputs) -> None:
     """Has the graph, whose weights are `with_reach`, return `top_score`, `top_index` and `forced_score`."""
-    vocabulary = build.rows(OUTPUT)
-    matrix = build.op("Transpose", [build.weight(OUTPUT)], [None, vocabulary], perm=[1, 0])
+    vocabulary = build.rows(Name.OUTPUT)
+    matrix = build.op("Transpose", [build.weight(Name.OUTPUT)], [None, vocabulary], perm=[1, 0])
     # Apart, as a shortlist looks for them (`find_output_product`).
     logits = build.op("MatMul", [features_RD, matrix], ["K*S", vocabulary])
-    logits = build.op("Add", [logits, build.weight(BIAS)], logits.shape)
+    logits = build.op("Add", [logits, build.weight(Name.BIAS)], logits.shape)
     scores_RV = build.op("LogSoftmax", [build.cast(logits, FLOAT)], logits.shape, axis=-1)
     barred_V = build.cast(build.weight(BARRED), FLOAT) if build.has(BARRED) else None
     top_score, top_index = _best(build, scores_RV, inputs, barred_V)
@@ -80,7 +80,7 @@ def _best(
     build: GraphBuilder, scores_RV: ir.Value, inputs: StepInputs, barred_V: ir.Value | None
 ) -> tuple[ir.Value, ir.Value]:
     """Of a sentence's running scores the 2K best, descending, and their places among its K·V: [S, C] each."""
-    rows_R1, vocabulary = build.reshape(inputs.score, [-1, 1], ["K*S", 1]), build.rows(OUTPUT)
+    rows_R1, vocabulary = build.reshape(inputs.score, [-1, 1], ["K*S", 1]), build.rows(Name.OUTPUT)
     num_sentences, beam = build.size(inputs.score, 0), build.size(inputs.score, 1)
     by_sentence = build.op("Concat", [num_sentences, build.constant([-1])], axis=0)
     twice = build.op("Mul", [beam, build.constant([2])])

@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 import torch
-from numpy.typing import NDArray
 from onnx_ir.passes.common import ClearMetadataAndDocStringPass, RemoveUnusedNodesPass
-from onnx_ir.tape import Tape
 from onnxscript.optimizer import fold_constants
 from torch import Tensor, nn
 
-from dragoman_export.graphs.builder import GROWTH, OPSET, Graphs, stored_array
+from dragoman_export.graphs.builder import GROWTH, OPSET, Graphs, Nodes, stored_array
 from dragoman_export.graphs.encoder_and_step import DecoderStepGraph, EncoderGraph, export_ready
 from dragoman_export.graphs.rewrites import look_up_token_products, store_by_rows
 from dragoman_training.models import Seq2Seq
@@ -131,7 +129,6 @@ def _export(
 
 
 def _example(value: ir.Value, sizes: dict[str, int]) -> Tensor:
-    """A tensor of the value's type and, with the given sizes, of its shape."""
     assert value.dtype is not None
     shape = [size if isinstance(size, int) else sizes[size] for size in _sizes(value)]
     return torch.from_numpy(np.zeros(shape, value.dtype.numpy()))
@@ -167,22 +164,15 @@ def share_transposed(graph: ir.Graph) -> None:
     The exporter folds the transpose of an output layer that is tied to an embedding. onnxruntime does the
     same when it loads the graph, so nothing is transposed at run time.
     """
-    matrices = [
-        value for value in graph.initializers.values() if value.shape is not None and len(value.shape) == 2
-    ]
+    constants = graph.initializers.values()
+    matrices = [value for value in constants if value.shape is not None and len(value.shape) == 2]
     arrays = {value: stored_array(value) for value in matrices}
     for tied in matrices:
         for original in matrices[: matrices.index(tied)]:
-            if _is_transposed(arrays[tied], arrays[original]):
-                tape = Tape()
-                derived = tape.op("Transpose", [original], {"perm": [1, 0]})
-                graph.insert_before(graph[0], tape.nodes)
+            # A vector costs nothing twice.
+            if min(arrays[tied].shape) > 1 and np.array_equal(arrays[tied], arrays[original].T):
+                derived = Nodes(graph, graph[0]).op("Transpose", [original], perm=[1, 0])
                 derived.name = f"{original.name}.transposed"
                 tied.replace_all_uses_with(derived)
                 del graph.initializers[str(tied.name)]
                 break
-
-
-def _is_transposed(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    # A vector costs nothing twice.
-    return min(one.shape) > 1 and one.shape == other.shape[::-1] and np.array_equal(one, other.T)

@@ -26,24 +26,16 @@ from dragoman_export.graphs.attention import (
 )
 from dragoman_export.graphs.builder import GraphBuilder, Graphs, Shape, Size
 from dragoman_export.graphs.step_end import StepInputs, end_step, with_reach
-from dragoman_export.reference.imported import (
-    POSITIONS,
-    SOURCE,
-    TARGET,
-    TARGET_POSITIONS,
-    Activation,
-    Imported,
-    TransformerArchitecture,
-)
+from dragoman_export.reference.imported import Activation, Imported, Name, TransformerArchitecture
 
 BOOL, FLOAT, INT32, INT64 = ir.DataType.BOOL, ir.DataType.FLOAT, ir.DataType.INT32, ir.DataType.INT64
 ROWS = "K*S"
 Values = dict[str, ir.Value]
 
 
-def takes_kernels(imported: Imported) -> bool:
+def takes_kernels(imported: Imported | None) -> bool:
     """Whether it is a Transformer with heads of a width that onnxruntime's kernels for CPUs take."""
-    architecture = imported.architecture
+    architecture = None if imported is None else imported.architecture
     if not isinstance(architecture, TransformerArchitecture):
         return False
     return architecture.past == "ssru" or (architecture.width // architecture.heads) % HEAD_WIDTH == 0
@@ -65,31 +57,25 @@ def write_transformer(imported: Imported, *, dtype: ir.DataType = FLOAT, for_cpu
 
 
 class _Side:
-    """What both graphs have in common."""
-
     def __init__(self, build: GraphBuilder, architecture: TransformerArchitecture, *, for_cpu: bool) -> None:
         self._build, self._a, self._for_cpu = build, architecture, for_cpu
         self._head_width = architecture.width // architecture.heads
 
-    def _embed(
-        self, embedding: str, token: ir.Value, positions: str, position: ir.Value, shape: Shape
-    ) -> ir.Value:
+    def _embed(self, name: str, token: ir.Value, table: str, position: ir.Value, shape: Shape) -> ir.Value:
         """Scaled embeddings and positions; what lies beyond the table has the vector of its end."""
         build = self._build
-        vectors = build.op("Gather", [build.weight(embedding), token], shape, axis=0)
+        vectors = build.op("Gather", [build.weight(name), token], shape, axis=0)
         if self._a.embedding_scale != 1:
             vectors = build.op("Mul", [vectors, build.number(self._a.embedding_scale)], shape)
-        last = build.constant(build.rows(positions) - 1)
+        last = build.constant(build.rows(table) - 1)
         position = build.op("Clip", [position, None, last], position.shape)
-        return build.op(
-            "Add", [vectors, build.op("Gather", [build.weight(positions), position], axis=0)], shape
-        )
+        added = build.op("Gather", [build.weight(table), position], axis=0)
+        return build.op("Add", [vectors, added], shape)
 
     def _residual(self, x: ir.Value, around: str, change: Callable[[ir.Value], ir.Value]) -> ir.Value:
         """The sublayer's change added to what it reads, which is normalised before it, or the sum."""
         if self._a.norm == "pre":
-            changed = change(self._norm(x, f"{around}.norm"))
-            return self._build.op("Add", [x, changed], x.shape)
+            return self._build.op("Add", [x, change(self._norm(x, f"{around}.norm"))], x.shape)
         return self._norm(self._build.op("Add", [x, change(x)], x.shape), f"{around}.norm")
 
     def _feed_forward(self, x: ir.Value, layer: str) -> ir.Value:
@@ -104,7 +90,6 @@ class _Side:
         return self._build.norm(x, name, self._a.norm_epsilon)
 
     def _last_norm(self, x: ir.Value, name: str) -> ir.Value:
-        """The norm at the end of a stack, where there is one."""
         return self._norm(x, name) if self._build.has(f"{name}.weight") else x
 
     def _split(self, projected_XND: ir.Value, parts: int) -> list[ir.Value]:
@@ -153,7 +138,7 @@ class _Encoder(_Side):
         length_S1 = build.op("Unsqueeze", [length_S, build.constant([1])], ["S", 1])
         mask_ST = build.cast(build.op("Less", [position_T, length_S1], ["S", "T"], BOOL), FLOAT)
         attention = self._attention(mask_ST)
-        x = self._embed(SOURCE, source, POSITIONS, position_T, ["S", "T", a.width])
+        x = self._embed(Name.SOURCE, source, Name.POSITIONS, position_T, ["S", "T", a.width])
         for number in range(a.encoder_layers):
             x = self._layer(x, f"encoder_layers.{number}", attention)
         x = self._last_norm(x, "encoder_norm")
@@ -182,13 +167,9 @@ class _Encoder(_Side):
         build, heads, head = self._build, self._a.heads, self._by_head
         if self._for_cpu:
             is_inside = build.cast(mask_ST, INT32)
-            return lambda queries, keys, values: attend_to_source(
-                build, queries, keys, values, is_inside, heads
-            )
+            return lambda q, k, v: attend_to_source(build, q, k, v, is_inside, heads)
         mask = make_mask(build, mask_ST)
-        return lambda queries, keys, values: self._join(
-            attend(build, head(queries), head(keys), head(values), mask)[0]
-        )
+        return lambda q, k, v: self._join(attend(build, head(q), head(k), head(v), mask)[0])
 
 
 Attention = Callable[[ir.Value, ir.Value, ir.Value], ir.Value]
@@ -222,13 +203,9 @@ class _Step(_Side):
         self._by_row = build.op("Concat", [sizes, build.constant([a.width])], [3], axis=0)
         if a.past == "self-attention":
             self._past = (PackedPast if self._for_cpu else Past)(build, age_R, state["keys0"], a.heads)
-        x = self._embed(
-            TARGET,
-            inputs.token,
-            TARGET_POSITIONS,
-            build.reshape(age_R, sizes, ["S", "K"]),
-            ["S", "K", a.width],
-        )
+        shape: Shape = ["S", "K", a.width]
+        position = build.reshape(age_R, sizes, shape[:2])
+        x = self._embed(Name.TARGET, inputs.token, Name.TARGET_POSITIONS, position, shape)
         for number in layers:
             x = self._layer(x, number)
         features = build.reshape(self._last_norm(x, "decoder_norm"), [-1, a.width], [ROWS, a.width])
@@ -282,9 +259,8 @@ class _Step(_Side):
             )
             context = self._join(self._past.attend(query, keys, values))
         self._new |= dict(zip(names, (keys, values), strict=True))
-        return build.reshape(
-            build.linear(context, f"{layer}.self_attention.output"), self._by_row, x_SKD.shape
-        )
+        output = build.linear(context, f"{layer}.self_attention.output")
+        return build.reshape(output, self._by_row, x_SKD.shape)
 
     def _look_at_source(self, x_SKD: ir.Value, layer: str, number: int) -> ir.Value:
         """Cross-attention; of the layer that aligns, the weights are what the step returns."""
@@ -322,8 +298,7 @@ class _Step(_Side):
         build = self._build
         if heads > 1:
             parts = build.ops("Split", [weights_SHKT], [None] * heads, axis=1, num_outputs=heads)
-            total = build.op("Sum", parts)
-            weights_SHKT = build.op("Div", [total, build.constant(float(heads), FLOAT)])
+            weights_SHKT = build.op("Div", [build.op("Sum", parts), build.constant(float(heads), FLOAT)])
         return build.op("Squeeze", [weights_SHKT, build.constant([1])])
 
     def _one_head(self, values_SHXX: ir.Value, head: int) -> ir.Value:

@@ -4,7 +4,6 @@ CTranslate2 keeps no tokenizer: it is given tokens. A sentencepiece model is fou
 by the user; where all tokens are letters, none is needed.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ from dragoman_bundle.tokenizers.vocabulary_tokenizer import SPACE, VocabularyTok
 from sentencepiece import sentencepiece_model_pb2
 
 from dragoman_export.importers.ctranslate2_variables import BinaryModel
-from dragoman_export.importers.files import FormatError, read_json, read_object, read_text
+from dragoman_export.importers.files import FormatError, read_bytes, read_json, read_object, read_text
+from dragoman_export.importers.subjects import numbered_tokenizer
 
 spm: Any = sentencepiece_model_pb2  # Made by protobuf as it is imported: nothing tells its types.
 
@@ -29,7 +29,6 @@ class Settings:
     unk: str
     eos: str
     decoder_start: str
-    """What the decoder reads first."""
     source_end: bool
     """Whether `eos` is put behind a source."""
     norm_epsilon: float
@@ -92,6 +91,14 @@ class Vocabulary:
         """The id of each token; of one that stands there twice, the first."""
         return {token: id_ for id_, token in reversed(list(enumerate(self.tokens)))}
 
+    def id_of(self, token: str) -> int:
+        """The id of a token that the model begins or ends with. Raises FormatError where there is none."""
+        if token not in self.tokens:
+            raise FormatError(
+                f"{self.path} is not of this model: it lacks {token!r}, which the model begins or ends with"
+            )
+        return self.tokens.index(token)
+
 
 def read_vocabularies(folder: Path, settings: Settings) -> tuple[Vocabulary, Vocabulary]:
     """Source and target; the same object where one is for both. Raises FormatError."""
@@ -141,13 +148,8 @@ def _lines(text: str) -> list[str]:
 
 
 FILES = (
-    "{side}.spm",
-    "{short}.spm.model",
-    "sentencepiece.model",
-    "sentencepiece.bpe.model",
-    "shared.spm",
-    "spm.model",
-    "joint.spm.model",
+    *("{side}.spm", "{short}.spm.model", "sentencepiece.model", "sentencepiece.bpe.model"),
+    *("shared.spm", "spm.model", "joint.spm.model"),
 )
 """What sentencepiece models beside a model are called."""
 BPE_FILE = "bpe.model"
@@ -184,18 +186,8 @@ def make_tokenizer(
     unk = ids[settings.unk]
     # A source without an end needs none.
     special = SpecialIds(pad=pad, unk=unk, bos=bos, eos=ids.get(settings.eos, unk))
-    if path is not None:
-        try:
-            model = path.read_bytes()
-        except OSError as error:
-            raise FormatError(f"{path} can't be read: {error.strerror}") from error
-    else:
-        model = _letters_model(vocabulary, side)
-    numbered = json.dumps(ids, ensure_ascii=False).encode()
-    try:
-        tokenizer = VocabularyTokenizer(model, numbered, size=size, ids=special)
-    except ValueError as error:
-        raise FormatError(f"{path or vocabulary.path}: {error}") from error
+    model = _letters_model(vocabulary, side) if path is None else read_bytes(path)
+    tokenizer = numbered_tokenizer(path or vocabulary.path, model, ids, size=size, special=special)
     if path is not None:
         _check_is_its_own(Tokenizer(model), ids, path, vocabulary.path)
     return tokenizer
@@ -229,5 +221,4 @@ def _letters_model(vocabulary: Vocabulary, side: str) -> bytes:
     model.pieces.add(piece="<unk>", score=0, type=spm.ModelProto.SentencePiece.UNKNOWN)
     for token in dict.fromkeys(tokens):
         model.pieces.add(piece=token, score=0)
-    serialised: bytes = model.SerializeToString()
-    return serialised
+    return model.SerializeToString()

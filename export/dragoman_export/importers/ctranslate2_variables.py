@@ -27,7 +27,7 @@ _INT16_SCALE = 1000.0
 """Of the oldest int16 models, which do not tell it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class BinaryModel:
     """What a model.bin holds; it remembers which of that was read."""
 
@@ -41,7 +41,6 @@ class BinaryModel:
     variables: Mapping[str, NDArray[Any]]
     """Tensors, and single numbers without axes: views of the file."""
     aliases: Mapping[str, str]
-    """Other names of variables."""
     _read: set[str] = field(default_factory=set, init=False)
 
     def __contains__(self, name: str) -> bool:
@@ -50,6 +49,10 @@ class BinaryModel:
     def unread(self) -> list[str]:
         """Names that were not asked for, in order."""
         return sorted({*self.variables, *self.aliases} - self._read)
+
+    def error(self, why: str) -> FormatError:
+        """What is raised of this file."""
+        return FormatError(f"{self.path}{why}")
 
     def count(self, prefix: str) -> int:
         """How many of `prefix_0`, `prefix_1`, … there are with something below them."""
@@ -66,9 +69,7 @@ class BinaryModel:
             want not in (None, size) for want, size in zip(shape, found, strict=True)
         ):
             expected = [size or "any" for size in shape]
-            raise FormatError(
-                f"{self.path}: {name} is {list(found)}, and {expected} is expected of such a model"
-            )
+            raise self.error(f": {name} is {list(found)}, and {expected} is expected of such a model")
         if variable.dtype.kind == "i":
             floats: Floats = np.divide(variable, self._scale(name, variable), dtype=np.float32)
         else:
@@ -114,9 +115,7 @@ class BinaryModel:
         self._read.update((scale_name, f"{name}_scale"))
         scale = self.variables[scale_name].astype(np.float32, copy=False)
         if scale.shape not in ((), (1,), codes.shape[:1]):
-            raise FormatError(
-                f"{self.path}: {scale_name} is {list(scale.shape)}, and {name} has {codes.shape[0]} rows"
-            )
+            raise self.error(f": {scale_name} is {list(scale.shape)}, and {name} has {codes.shape[0]} rows")
         if not (np.isfinite(scale).all() and (scale > 0).all()):
             raise FormatError(f"{self.path}: {scale_name} holds what is no scale")
         return scale.reshape(-1, *[1] * (codes.ndim - 1)) if scale.size > 1 else scale.reshape(())
@@ -149,9 +148,7 @@ def read_binary(path: Path) -> BinaryModel:
             aliases[alias] = name
     if num_left := cursor.num_left:
         raise FormatError(f"{path} is damaged: {num_left} bytes follow what it says it holds")
-    return BinaryModel(
-        path=path, version=version, spec=spec, revision=revision, variables=variables, aliases=aliases
-    )
+    return BinaryModel(path, version, spec, revision, variables, aliases)
 
 
 def _read_variable(cursor: Cursor, version: int, name: str) -> NDArray[Any]:

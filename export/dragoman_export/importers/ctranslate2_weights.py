@@ -13,15 +13,10 @@ from dragoman_export.importers.ctranslate2_variables import BinaryModel, Floats
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.subjects import MAX_TOKENS, even_sinusoids, share_equal
 from dragoman_export.reference.imported import (
-    BIAS,
-    OUTPUT,
-    POSITIONS,
-    SOURCE,
-    TARGET,
-    TARGET_POSITIONS,
     Activation,
     AlignmentHead,
     Imported,
+    Name,
     Norm,
     TransformerArchitecture,
     layer_parts,
@@ -48,8 +43,6 @@ PARTS = {
 
 
 class _Side(NamedTuple):
-    """What is told of one stack of layers."""
-
     layers: int
     heads: int
     norm: Norm
@@ -63,14 +56,10 @@ def read_transformer(model: BinaryModel, *, norm_epsilon: float) -> Imported:
     Where positions are not in the file, and where they are more, there are `MAX_TOKENS`. What the files do
     not say, which target token begins a translation and which are never produced, is as if there were none.
     """
-    source_embedding = (
-        "encoder/embeddings_0" if "encoder/embeddings_0/weight" in model else "encoder/embeddings"
-    )
+    source_name = f"encoder/embeddings{'_0' if 'encoder/embeddings_0/weight' in model else ''}/weight"
     if "encoder/embeddings_1/weight" in model:
-        raise FormatError(
-            f"{model.path} has source features beside the tokens; such models can't be exported"
-        )
-    source = model.floats(f"{source_embedding}/weight", None, None)
+        raise model.error(" has source features beside the tokens; such models can't be exported")
+    source = model.floats(source_name, None, None)
     target = model.floats("decoder/embeddings/weight", None, None)
     width = source.shape[1]
     encoder, decoder = (_read_side(model, side, width) for side in ("encoder", "decoder"))
@@ -97,12 +86,10 @@ def read_transformer(model: BinaryModel, *, norm_epsilon: float) -> Imported:
         alignment_head=_alignment_head(model, decoder),
     )
     output = model.floats("decoder/projection/weight", len(target), width)
-    weights = {SOURCE: source, TARGET: target, OUTPUT: output}
-    weights[BIAS] = _bias(model, "decoder/projection", len(target))
+    weights = {Name.SOURCE: source, Name.TARGET: target, Name.OUTPUT: output}
+    weights[Name.BIAS] = _bias(model, "decoder/projection", len(target))
     if target.shape[1] != width:
-        raise FormatError(
-            f"{model.path}: source embeddings are {width} wide and target embeddings {target.shape[1]}"
-        )
+        raise model.error(f": source embeddings are {width} wide and target embeddings {target.shape[1]}")
     for part in layer_parts(architecture):
         theirs = f"{part.side}/layer_{part.layer}/{PARTS[part.name]}"
         if part.inputs:
@@ -112,9 +99,7 @@ def read_transformer(model: BinaryModel, *, norm_epsilon: float) -> Imported:
             weights |= _norm(model, theirs, part.own_name, width)
     for side in ("encoder", "decoder") if decoder.norm == "pre" else ():
         weights |= _norm(model, f"{side}/layer_norm", f"{side}_norm", width)
-    positions = [
-        _positions(model, f"{side}/position_encodings/encodings", width) for side in ("encoder", "decoder")
-    ]
+    positions = [_positions(model, side, width) for side in ("encoder", "decoder")]
     shortest = min(map(len, positions))
     # How several embeddings are merged, of which there is one, says nothing.
     if unread := [name for name in model.unread() if not name.endswith("embeddings_merge")]:
@@ -122,7 +107,7 @@ def read_transformer(model: BinaryModel, *, norm_epsilon: float) -> Imported:
             f"{model.path} has {unread[0]}, which is none of a Transformer's variables that are known; such "
             "models can't be exported"
         )
-    weights[POSITIONS], weights[TARGET_POSITIONS] = (table[:shortest] for table in positions)
+    weights[Name.POSITIONS], weights[Name.TARGET_POSITIONS] = (table[:shortest] for table in positions)
     return Imported(architecture=architecture, weights=share_equal(weights))
 
 
@@ -146,8 +131,7 @@ def _bias(model: BinaryModel, name: str, size: int) -> Floats:
 def _read_side(model: BinaryModel, side: str, width: int) -> _Side:
     def told(name: str, default: float) -> float:
         """A setting of this side; in older revisions, of both."""
-        common = model.number(name, default)
-        return model.number(f"{side}/{name}", common)
+        return model.number(f"{side}/{name}", model.number(name, default))
 
     layers = model.count(f"{side}/layer")
     if not layers:
@@ -181,8 +165,8 @@ def _scale(model: BinaryModel, side: str, width: int) -> float:
     return math.sqrt(width) if math.isclose(scale, math.sqrt(width), rel_tol=1e-5) else scale
 
 
-def _positions(model: BinaryModel, name: str, width: int) -> Floats:
-    if name in model:
+def _positions(model: BinaryModel, side: str, width: int) -> Floats:
+    if (name := f"{side}/position_encodings/encodings") in model:
         return model.floats(name, None, width)[:MAX_TOKENS]
     if width % 2 or width < 4:
         raise FormatError(
@@ -192,10 +176,7 @@ def _positions(model: BinaryModel, name: str, width: int) -> Floats:
 
 
 def _alignment_head(model: BinaryModel, decoder: _Side) -> AlignmentHead | None:
-    """The head that CTranslate2 aligns by, the first where it takes the mean of some.
-
-    None where that is the mean of all heads of the last layer.
-    """
+    """The head that CTranslate2 aligns by, the first of some; None for the mean of all of the last layer."""
     layer, heads = (
         int(model.number(f"decoder/alignment_{name}", model.number(f"alignment_{name}", default)))
         for name, default in (("layer", -1), ("heads", 1))

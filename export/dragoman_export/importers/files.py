@@ -26,14 +26,20 @@ class FormatError(ValueError):
     """A model that is none of its format, is not whole, or has what our models have no place for."""
 
 
-def read_text(path: Path) -> str:
-    """The text in a file. Raises FormatError."""
+def read_bytes(path: Path) -> bytes:
+    """What is in a file. Raises FormatError."""
     try:
-        return path.read_bytes().decode()
+        return path.read_bytes()
     except FileNotFoundError:
         raise FormatError(f"{path.parent} has no {path.name}, which such a model has") from None
     except OSError as error:
         raise FormatError(f"{path} can't be read: {error.strerror}") from error
+
+
+def read_text(path: Path) -> str:
+    """The text in a file. Raises FormatError."""
+    try:
+        return read_bytes(path).decode()
     except UnicodeDecodeError as error:
         raise FormatError(f"{path} is no text in UTF-8: {error}") from error
 
@@ -157,8 +163,6 @@ def _read_safetensors(mapped: mmap.mmap) -> dict[str, NDArray[Any]]:
 
 @dataclass(frozen=True)
 class _Storage:
-    """Numbers in a row, somewhere in the file."""
-
     key: str
     dtype: DTypeLike
 
@@ -181,8 +185,7 @@ class _Tensor:
                 f"a tensor ends at {last} of storage {self.storage.key}, of {len(numbers)} numbers"
             )
         strides = [step * numbers.itemsize for step in self.stride]
-        begin = numbers[self.offset :]
-        return np.lib.stride_tricks.as_strided(begin, self.size, strides, writeable=False)
+        return np.lib.stride_tricks.as_strided(numbers[self.offset :], self.size, strides, writeable=False)
 
 
 class _Unpickler(pickle.Unpickler):

@@ -24,10 +24,12 @@ from dragoman_export.importers.hf_tokenizers import (
     read_multilingual,
     with_added_tokens,
 )
-from dragoman_export.importers.subjects import BEAM_SIZE, Origin, command_line, foreign_subject, searchable
+from dragoman_export.importers.reading import Reading
+from dragoman_export.importers.subjects import BEAM_SIZE, Origin, foreign_subject, searchable
 from dragoman_export.model import Subject
-from dragoman_export.reference.imported import SOURCE, TARGET
+from dragoman_export.reference.imported import Name
 
+Table = Mapping[str, Any]
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _KINDS = {"marian": "A MarianMT", "m2m_100": "A multilingual"}
 _OFF_AT_0 = (
@@ -47,23 +49,16 @@ _NEUTRAL: dict[str, tuple[Any, ...]] = {
 """What of generation_config.json makes `generate()` search otherwise, and values beside None that do not."""
 
 
-def load_checkpoint(
-    name: str,
-    *,
-    source_language: str | None = None,
-    target_language: str | None = None,
-    language_token: str | None = None,
-) -> Subject:
+def load_checkpoint(path: Path, given: Reading = Reading()) -> Subject:
     """The checkpoint in a folder. One of M2M100 or NLLB knows its languages itself.
 
-    Languages that are not given are those of tokenizer_config.json, or else of metadata.json. Of a model
-    with several target languages the `language_token`, such as `>>fra<<`, chooses one for good. Raises
-    FormatError where it is of neither type, is not whole, names no languages, has no such token, or
-    holds what our Transformer has no place for.
+    Languages that are not given are those of tokenizer_config.json, or else of metadata.json. Raises
+    FormatError where it is of neither type, is not whole, names no languages, has no such token as is given,
+    or holds what our Transformer has no place for.
 
     The engine may find another translation than `generate()`: `_differences` has the definitions.
     """
-    folder = Path(name)
+    folder, name = path, str(path)
     if not folder.is_dir():
         raise FormatError(f"there is no folder {name}")
     stated = read_object(folder / "config.json")
@@ -79,23 +74,22 @@ def load_checkpoint(
         tokenizer_config=tokenizer_config,
         special=read_object(folder / "special_tokens_map.json", is_needed=False),
     )
-    options = command_line(
-        source_language=source_language, target_language=target_language, language_token=language_token
-    )
     languages: dict[str, str] = {}
     pair = MULTIPLE_LANGUAGES, MULTIPLE_LANGUAGES
     if config.type == "m2m_100":
-        if options:
-            raise FormatError(f"{name} is of many languages, all of which its bundle has; leave{options} out")
+        if given.options:
+            raise FormatError(
+                f"{name} is of many languages, all of which its bundle has; leave{given.options} out"
+            )
         source, languages = read_multilingual(folder, config, added)
         target = source
     else:
-        source, target = _tokenizers(folder, config, is_separate, language_token, added)
+        source, target = _tokenizers(folder, config, is_separate, given.language_token, added)
         check_added_tokens(name, source, added)
         metadata = read_object(folder / METADATA_FILE, is_needed=False)
         pair = (
-            source_language or _find_language(name, tokenizer_config, metadata, "source"),
-            target_language or _find_language(name, tokenizer_config, metadata, "target"),
+            given.source_language or _find_language(name, tokenizer_config, metadata, "source"),
+            given.target_language or _find_language(name, tokenizer_config, metadata, "target"),
         )
     never_produced = _never_produced(name, config, generation)
     paths = [folder / file for file in WEIGHTS if (folder / file).is_file()]
@@ -103,14 +97,14 @@ def load_checkpoint(
         raise FormatError(f"{folder} has neither {' nor '.join(WEIGHTS)}, of which a checkpoint has one")
     imported = searchable(read_transformer(name, config, read_tensors(paths[0]), never_produced))
     is_one = source is target
-    source = source.lengthened(len(imported.weights[SOURCE]))
-    target = source if is_one else target.lengthened(len(imported.weights[TARGET]))
+    source = source.lengthened(len(imported.weights[Name.SOURCE]))
+    target = source if is_one else target.lengthened(len(imported.weights[Name.TARGET]))
     card = _read(folder, "README.md", default=b"").decode(errors="replace")
     licence = re.search(r"^license:\s*(\S.*)$", card, re.MULTILINE)
     origin = Origin(
         name=folder.resolve().name,
         kind=f"{_KINDS[config.type]} model of Hugging Face",
-        options=options,
+        options=given.options,
         data="see its own card",
         licence=licence[1].strip() if licence else "",
         program="`generate()` of Hugging Face",
@@ -135,7 +129,7 @@ def load_checkpoint(
     )
 
 
-def _differences(config: Configuration, generation: Mapping[str, Any]) -> str:
+def _differences(config: Configuration, generation: Table) -> str:
     """How the checkpoint's own search is defined otherwise than the engine's, as a list in Markdown."""
     stopping = generation.get("early_stopping") or False
     penalty = (
@@ -195,7 +189,7 @@ def _tokenizers(
     return tokenizers[0], tokenizers[1]
 
 
-def _never_produced(name: str, config: Configuration, generation: Mapping[str, Any]) -> set[int]:
+def _never_produced(name: str, config: Configuration, generation: Table) -> set[int]:
     """The token that pads, and those that the checkpoint keeps out of what it generates."""
     never = {config.pad, *(generation.get("suppress_tokens") or ())}
     for words in generation.get("bad_words_ids") or ():
@@ -216,7 +210,7 @@ def _never_produced(name: str, config: Configuration, generation: Mapping[str, A
     return never
 
 
-def _check_generation(name: str, config: Configuration, generation: Mapping[str, Any]) -> None:
+def _check_generation(name: str, config: Configuration, generation: Table) -> None:
     """Raises FormatError where `generate()` has rules that the engine does not know."""
     # A model of many languages is told by it which to write, as a request tells the engine.
     forced = {} if config.type == "m2m_100" else {"forced_bos_token_id": ()}
@@ -227,12 +221,8 @@ def _check_generation(name: str, config: Configuration, generation: Mapping[str,
                 f"{name}: generation_config.json has {key} = {value}, which no search of ours knows; take it "
                 "out, if the translations may be others without it"
             )
-    ids = {
-        "decoder_start_token_id": config.architecture.bos,
-        "eos_token_id": config.eos,
-        "pad_token_id": config.pad,
-    }
-    for key, expected in ids.items():
+    bos, eos, pad = config.architecture.bos, config.eos, config.pad
+    for key, expected in (("decoder_start_token_id", bos), ("eos_token_id", eos), ("pad_token_id", pad)):
         value = generation.get(key)
         if value not in (None, expected, [expected]):
             raise FormatError(
@@ -259,9 +249,7 @@ _METADATA_KEYS = {
 _ONE_LANGUAGE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*")
 
 
-def _find_language(
-    name: str, tokenizer_config: Mapping[str, Any], metadata: Mapping[str, Any], side: str
-) -> str:
+def _find_language(name: str, tokenizer_config: Table, metadata: Table, side: str) -> str:
     """The language of "source" or "target". Raises FormatError where no file of a release names one.
 
     Which files there are depends on its year: those of the first have a tokenizer_config.json of their own,

@@ -14,22 +14,16 @@ import numpy as np
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.subjects import even_sinusoids, share_equal, sinusoids, spelled
 from dragoman_export.reference.imported import (
-    BIAS,
-    OUTPUT,
-    POSITIONS,
-    SOURCE,
-    TARGET,
-    TARGET_POSITIONS,
     Activation,
     AlignmentHead,
     Floats,
     Imported,
+    Name,
     TransformerArchitecture,
     layer_parts,
 )
 
 ACTIVATIONS: dict[str, Activation] = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
-"""Hugging Face's names, and ours."""
 _MARIAN: dict[str, Any] = {
     "vocab_size": 58101,
     "max_position_embeddings": 1024,
@@ -151,15 +145,15 @@ def read_transformer(
 ) -> Imported:
     """The model of a checkpoint. Raises FormatError where weights are missing, too many or of other sizes."""
     reader, a, is_marian = _Reader(name, tensors), config.architecture, config.type == "marian"
-    weights = dict(zip((SOURCE, TARGET, OUTPUT), reader.embeddings(config), strict=True))
+    weights = dict(zip((Name.SOURCE, Name.TARGET, Name.OUTPUT), reader.embeddings(config), strict=True))
     positions = config.max_positions
     # fairseq's first position is 2, and its wavelengths are others than Marian's.
     table_LD = sinusoids(positions, a.width) if is_marian else even_sinusoids(positions, a.width, first=2)
-    for ours, side in ((POSITIONS, "encoder"), (TARGET_POSITIONS, "decoder")):
+    for ours, side in ((Name.POSITIONS, "encoder"), (Name.TARGET_POSITIONS, "decoder")):
         weights[ours] = tensors.get(f"model.{side}.embed_positions.weight", table_LD)
-    weights[BIAS] = np.zeros(config.target_size, np.float32)
+    weights[Name.BIAS] = np.zeros(config.target_size, np.float32)
     if is_marian:
-        weights[BIAS] = reader.read("final_logits_bias", (1, config.target_size)).reshape(-1)
+        weights[Name.BIAS] = reader.read("final_logits_bias", (1, config.target_size)).reshape(-1)
     for part in layer_parts(a):
         modules = spelled(f"model.{part.side}.layers.{part.layer}.{PARTS[part.name]}")
         size = part.outputs // len(modules)

@@ -5,7 +5,6 @@ OPUS-MT, Firefox and Marian's own training have them; and vocabularies: sentence
 model of sentencepiece's.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,17 +20,19 @@ from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.marian_items import read_items
 from dragoman_export.importers.marian_model import read_model
 from dragoman_export.importers.marian_settings import read_options, read_settings
+from dragoman_export.importers.reading import Reading
 from dragoman_export.importers.subjects import (
     BEAM_SIZE,
     Origin,
-    command_line,
     foreign_subject,
     languages_of_pair,
+    numbered_tokenizer,
     starting_with,
 )
 from dragoman_export.model import Subject
-from dragoman_export.reference.imported import SOURCE, TARGET
+from dragoman_export.reference.imported import Name
 
+Options = Mapping[str, Any]
 DECODER = "decoder.yml"
 _MODELS = ("*.npz", "*.bin")
 _NO_MODEL = re.compile(r"^(lex|vocab|srcvocab|trgvocab)\.|optimizer|\.s2t\.")
@@ -45,28 +46,19 @@ _SEPARATE = (
 )
 
 
-def _find_model(folder: Path, decoder: Mapping[str, Any]) -> Path:
+def _find_model(folder: Path, decoder: Options) -> Path:
     named = [folder / Path(str(name)).name for name in decoder.get("models") or ()]
-    found = named or [
-        each
-        for pattern in _MODELS
-        for each in sorted(folder.glob(pattern))
-        if not _NO_MODEL.search(each.name)
-    ]
+    there = [each for pattern in _MODELS for each in sorted(folder.glob(pattern))]
+    found = named or [each for each in there if not _NO_MODEL.search(each.name)]
     if len(found) != 1:
         names = ", ".join(each.name for each in found)
-        kind = (
-            f"an ensemble of {names}"
-            if named
-            else f"{len(found)} models of Marian's: {names or '*.npz, *.bin'}"
-        )
+        several = f"{len(found)} models of Marian's: {names or '*.npz, *.bin'}"
+        kind = f"an ensemble of {names}" if named else several
         raise FormatError(f"{folder} has {kind}; one is imported: give its file")
     return found[0]
 
 
-def _find_vocabularies(
-    folder: Path, model: Path, decoder: Mapping[str, Any], source: Path | None, target: Path | None
-) -> tuple[Path, Path]:
+def _find_vocabularies(folder: Path, model: Path, decoder: Options, given: Reading) -> tuple[Path, Path]:
     named = [folder / Path(str(name)).name for name in decoder.get("vocabs") or ()]
     if len(named) == 2 and all(each.is_file() for each in named):
         return named[0], named[1]
@@ -79,8 +71,8 @@ def _find_vocabularies(
         shared = _one(folder, pattern, pair)
         if shared is not None:
             return shared, shared
-    if source is not None:
-        return source, target or source
+    if given.source_tokenizer is not None:
+        return given.source_tokenizer, given.target_tokenizer or given.source_tokenizer
     raise FormatError(
         f"{folder} has no vocabulary, as vocab.spm or vocab.yml for both sides; give those of {model.name} "
         "with --source-tokenizer and --target-tokenizer"
@@ -103,14 +95,7 @@ DIFFERENCES = """\
 - There a beam grows narrower by each hypothesis that has ended; here it stays as wide until so many have."""
 
 
-def import_marian(
-    path: Path,
-    *,
-    source_language: str | None = None,
-    target_language: str | None = None,
-    source_tokenizer: Path | None = None,
-    target_tokenizer: Path | None = None,
-) -> Subject:
+def load_marian(path: Path, given: Reading = Reading()) -> Subject:
     """The model in an `.npz` or a `.bin`, or in a folder that has one, with its vocabularies.
 
     Languages that are not given are those of the file's name, as Firefox's have them. Raises FormatError
@@ -121,37 +106,32 @@ def import_marian(
     is_told = (folder / DECODER).is_file()
     decoder = read_options((folder / DECODER).read_bytes(), str(folder / DECODER)) if is_told else {}
     model = path if path.is_file() else _find_model(folder, decoder)
-    files = _find_vocabularies(folder, model, decoder, source_tokenizer, target_tokenizer)
+    files = _find_vocabularies(folder, model, decoder, given)
     beside = [folder / f"{side}.spm" for side in ("source", "target")]
     found = [each if each.is_file() else None for each in beside]
     named = _PAIR.search(model.name) or (None, None, None)
-    pair = languages_of_pair(model, source_language or named[1], target_language or named[2])
+    pair = languages_of_pair(model, given.source_language or named[1], given.target_language or named[2])
     items = read_items(model)
     read = read_model(items, read_settings(model, items.configuration))
-    source = read_vocabulary(files[0], source_tokenizer or found[0])
-    target = read_vocabulary(files[1], target_tokenizer or source_tokenizer or found[1])
-    pieces = {name: len(read.weights[name]) for name in (SOURCE, TARGET)}
-    is_shared = read.weights[SOURCE] is read.weights[TARGET]
+    source = read_vocabulary(files[0], given.source_tokenizer or found[0])
+    target = read_vocabulary(files[1], given.target_tokenizer or given.source_tokenizer or found[1])
+    pieces = {name: len(read.weights[name]) for name in (Name.SOURCE, Name.TARGET)}
+    is_shared = read.weights[Name.SOURCE] is read.weights[Name.TARGET]
     # Marian begins translations with zeros: what has these as its embedding is one token more.
-    bos = pieces[TARGET]
+    bos = pieces[Name.TARGET]
     imported = starting_with(read, bos, never_produced=(bos,), barred=target.barred)
-    source_size, target_size = (len(imported.weights[name]) for name in (SOURCE, TARGET))
+    source_size, target_size = (len(imported.weights[name]) for name in (Name.SOURCE, Name.TARGET))
     target_tokens = target.tokenizer(pieces=bos, size=target_size, bos=bos)
     is_one = is_shared and files[0] == files[1] and source.model == target.model
     # A source has no beginning: any of its tokens does.
-    source_bos = bos if is_shared else source.end
-    source_tokens = (
-        target_tokens if is_one else source.tokenizer(pieces=pieces[SOURCE], size=source_size, bos=source_bos)
-    )
+    source_bos = bos if is_shared else source.ids[END]
+    source_tokens = target_tokens
+    if not is_one:
+        source_tokens = source.tokenizer(pieces=pieces[Name.SOURCE], size=source_size, bos=source_bos)
     origin = Origin(
         name=model.name,
         kind="A model of Marian's",
-        options=command_line(
-            source_language=source_language,
-            target_language=target_language,
-            source_tokenizer=source_tokenizer,
-            target_tokenizer=target_tokenizer,
-        ),
+        options=given.options,
         program="Marian",
         differences=DIFFERENCES,
     )
@@ -178,13 +158,7 @@ class Vocabulary:
     path: Path
     """Of the file that numbers the pieces."""
     model: bytes
-    """A serialised sentencepiece model."""
     ids: Mapping[str, int]
-
-    @property
-    def end(self) -> int:
-        """The piece that ends a sentence."""
-        return self.ids[END]
 
     @property
     def barred(self) -> tuple[int, ...]:
@@ -202,12 +176,8 @@ class Vocabulary:
                 "embeddings"
             )
         # There is no padding in Marian: what begins a translation stands in.
-        ids = SpecialIds(pad=bos, unk=self.ids[UNKNOWN], bos=bos, eos=self.end)
-        vocabulary = json.dumps(dict(self.ids), ensure_ascii=False).encode()
-        try:
-            return VocabularyTokenizer(self.model, vocabulary, size=size, ids=ids)
-        except ValueError as error:
-            raise FormatError(f"{self.path}: {error}") from error
+        special = SpecialIds(pad=bos, unk=self.ids[UNKNOWN], bos=bos, eos=self.ids[END])
+        return numbered_tokenizer(self.path, self.model, self.ids, size=size, special=special)
 
 
 def read_vocabulary(path: Path, cutter: Path | None = None) -> Vocabulary:

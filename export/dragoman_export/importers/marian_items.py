@@ -96,10 +96,8 @@ def _read_binary(path: Path) -> Iterator[tuple[str, NDArray[np.generic] | Stored
     if count * 32 > cursor.size:
         raise FormatError(f"{path} is damaged: it says that it holds {count} items")
     headers = [cursor.numbers("QQQQ", "the headers") for _ in range(count)]
-    names = [
-        bytes(cursor.take(length, "a name")).rstrip(b"\0").decode("utf-8", "replace")
-        for length, *_ in headers
-    ]
+    raw_names = [bytes(cursor.take(length, "a name")).rstrip(b"\0") for length, *_ in headers]
+    names = [raw.decode("utf-8", "replace") for raw in raw_names]
     for name, (_, _, axes, _) in zip(names, headers, strict=True):
         if not 0 < axes <= _MAX_AXES:
             raise FormatError(f"{path} is damaged: {name} has {axes} axes")

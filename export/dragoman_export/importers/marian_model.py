@@ -12,14 +12,9 @@ from dragoman_export.importers.marian_items import NOT_TRANSPOSED, Items
 from dragoman_export.importers.marian_settings import Settings
 from dragoman_export.importers.subjects import MAX_TOKENS, even_sinusoids, spelled
 from dragoman_export.reference.imported import (
-    BIAS,
-    OUTPUT,
-    POSITIONS,
-    SOURCE,
-    TARGET,
-    TARGET_POSITIONS,
     Floats,
     Imported,
+    Name,
     S2SArchitecture,
     StoredWeight,
     TransformerArchitecture,
@@ -58,11 +53,8 @@ class Parameters:
         elif any(is_stored):
             raise FormatError(f"{items.path}: of {', '.join(names)} some are in 8 bits and some are not")
         else:
-            arrays = [self._floats(name) for name in names]
-            rows = [
-                array if NOT_TRANSPOSED in name else array.T
-                for name, array in zip(names, arrays, strict=True)
-            ]
+            arrays = {name: self._floats(name) for name in names}
+            rows = [array if NOT_TRANSPOSED in name else array.T for name, array in arrays.items()]
             self.weights[ours] = np.concatenate(rows) if len(rows) > 1 else np.ascontiguousarray(rows[0])
         self._check(ours, names, (outputs, inputs))
         self._step(ours, names)
@@ -88,28 +80,26 @@ class Parameters:
         """
         source = "Wemb" if settings.tied_source else "encoder_Wemb"
         target = "Wemb" if settings.tied_source else "decoder_Wemb"
-        for ours, name in ((SOURCE, source), (TARGET, target)):
+        for ours, name in ((Name.SOURCE, source), (Name.TARGET, target)):
             stored = self._items.stored.get(name)
             table = self._items.floats.get(name, ()) if stored is None else stored.codes_NK
             self.matrix(ours, [name], outputs=len(table), inputs=width)
         if settings.tied_source:
-            self._same(TARGET, SOURCE)
-        pieces = len(self.weights[TARGET])
+            self._same(Name.TARGET, Name.SOURCE)
+        pieces = len(self.weights[Name.TARGET])
         if settings.tied_output:
-            self._same(OUTPUT, TARGET)
+            self._same(Name.OUTPUT, Name.TARGET)
             # Whatever name a graph has for what is tied.
-            for ours in (
-                name for name in (SOURCE, TARGET, OUTPUT) if self.weights[name] is self.weights[OUTPUT]
-            ):
-                self._step(ours, [OUTPUT_ALPHA])
+            for ours in (Name.SOURCE, Name.TARGET, Name.OUTPUT):
+                if self.weights[ours] is self.weights[Name.OUTPUT]:
+                    self._step(ours, [OUTPUT_ALPHA])
         elif f"{output}_Wt" in self:
             # This one alone is [outputs, inputs] in Marian, too.
-            array = self._floats(f"{output}_Wt")
-            self.weights[OUTPUT] = np.ascontiguousarray(array)
-            self._check(OUTPUT, [f"{output}_Wt"], (pieces, width))
+            self.weights[Name.OUTPUT] = np.ascontiguousarray(self._floats(f"{output}_Wt"))
+            self._check(Name.OUTPUT, [f"{output}_Wt"], (pieces, width))
         else:
-            self.matrix(OUTPUT, [f"{output}_W"], outputs=pieces, inputs=width)
-        self.vector(BIAS, [f"{output}_b" if settings.has_output_bias else ""], pieces)
+            self.matrix(Name.OUTPUT, [f"{output}_W"], outputs=pieces, inputs=width)
+        self.vector(Name.BIAS, [f"{output}_b" if settings.has_output_bias else ""], pieces)
 
     def check_all_read(self) -> None:
         """Raises FormatError for what nobody has read."""
@@ -159,12 +149,8 @@ def read_model(items: Items, settings: Settings) -> Imported:
     else:
         _read_s2s(parameters, architecture, settings)
     parameters.check_all_read()
-    return Imported(
-        architecture=architecture,
-        weights=parameters.weights,
-        stored=parameters.stored,
-        steps=parameters.steps,
-    )
+    p = parameters
+    return Imported(architecture=architecture, weights=p.weights, stored=p.stored, steps=p.steps)
 
 
 PARTS = {
@@ -201,7 +187,7 @@ def _read_transformer(parameters: Parameters, a: TransformerArchitecture, settin
     for side in ("encoder", "decoder") if settings.has_norms else ():
         _read_norm(parameters, f"{side}_norm", f"{side}_top_ln", "", a.width)
     table_LD = even_sinusoids(MAX_TOKENS, a.width, first=0)
-    parameters.weights |= {POSITIONS: table_LD, TARGET_POSITIONS: table_LD}
+    parameters.weights |= {Name.POSITIONS: table_LD, Name.TARGET_POSITIONS: table_LD}
 
 
 def _read_norm(parameters: Parameters, ours: str, theirs: str, suffix: str, width: int) -> None:

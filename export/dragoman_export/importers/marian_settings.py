@@ -57,7 +57,6 @@ _OF_S2S = (
 )
 """Options that are nothing to a Transformer."""
 NORM_EPSILON = 1e-6
-"""Of a Transformer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +66,6 @@ class Settings:
     architecture: Architecture
     """Without the token that begins a translation, which no configuration names."""
     tied_source: bool
-    """Whether both sides have one embedding."""
     tied_output: bool
     """Whether the output layer's matrix is the target embedding."""
     has_output_bias: bool
@@ -210,8 +208,7 @@ class _Options:
         value = self._options.get(name, default)
         if type(value) not in (kinds or (type(default),)):
             self._refuse(name, f"is no {type(default).__name__}")
-        found: Value = value
-        return found
+        return value
 
     def _refuse(self, name: str, why: str) -> None:
         raise FormatError(f"{self._path}: {name} is {self._options.get(name)!r}, which {why}")

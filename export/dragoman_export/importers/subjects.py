@@ -3,6 +3,8 @@
 Must not know how its files are read. Shapes: V vocabulary, L positions, D width.
 """
 
+import dataclasses
+import json
 import math
 import shlex
 from collections.abc import Mapping, Sequence
@@ -11,26 +13,21 @@ from pathlib import Path
 
 import numpy as np
 from dragoman_bundle.decoding import DecodingDefaults
+from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
 from dragoman_export.graphs.step_end import searchable_size
 from dragoman_export.importers.files import FormatError
 from dragoman_export.model import Card, ImportedModel, Subject
-from dragoman_export.reference.imported import (
-    BIAS,
-    OUTPUT,
-    POSITIONS,
-    SOURCE,
-    TARGET,
-    TARGET_POSITIONS,
-    Floats,
-    Imported,
-)
+from dragoman_export.reference.imported import Floats, Imported, Name
 
 MAX_TOKENS = 512
 """Most tokens of a sentence, where the model has positions for more: none are trained on longer ones."""
 BEAM_SIZE = 4
 """Where the files do not say."""
+_NO_SIZES = {"alignment_head", "barred", "bos", "embedding_scale", "never_produced", "norm_epsilon"}
+"""Settings of an architecture that a card does not tell."""
 MAX_OUTPUT_RATIO, MAX_OUTPUT_MARGIN = 3.0, 30
 """No model from elsewhere has such a limit of its own; this one only ends what has gone astray."""
 
@@ -68,14 +65,6 @@ It may find another translation than {self.program}:
 {self.differences}"""
 
 
-def command_line(**given: str | Path | None) -> str:
-    """The options that are given, by their names, with a space before each, as a card repeats them; of a file
-    its name alone, as the folder that it was in is nobody else's.
-    """
-    texts = {name: value.name if isinstance(value, Path) else value for name, value in given.items()}
-    return "".join(f" --{name.replace('_', '-')} {shlex.quote(text)}" for name, text in texts.items() if text)
-
-
 def foreign_subject(
     imported: Imported,
     origin: Origin,
@@ -90,12 +79,18 @@ def foreign_subject(
     max_output_tokens: int = MAX_TOKENS,
 ) -> Subject:
     """The model with the tokenizers and languages of source and target, and how it is decoded by default."""
-    model = ImportedModel(imported)
+    architecture = dataclasses.asdict(imported.architecture)
+    # Sines and cosines of positions are no parameters; what has several names is counted once.
+    arrays = {
+        id(array): array.size
+        for name, array in imported.weights.items()
+        if not (name in (Name.POSITIONS, Name.TARGET_POSITIONS) and _are_sinusoids(array))
+    }
     version = f", version {origin.version}" if origin.version else ""
     return Subject(
-        model=model,
-        sizes=(model.sizes,),
-        parameters=model.num_parameters,
+        model=ImportedModel(imported),
+        sizes=({name: value for name, value in architecture.items() if name not in _NO_SIZES},),
+        parameters=sum(arrays.values()),
         source_tokenizer=tokenizers[0],
         target_tokenizer=tokenizers[1],
         source_language=pair[0],
@@ -120,12 +115,28 @@ def foreign_subject(
     )
 
 
+def _are_sinusoids(table_LD: Floats) -> bool:
+    """Whether its columns are pairs of a sine and a cosine, in whichever order."""
+    return np.allclose(np.square(table_LD).sum(axis=1), table_LD.shape[1] / 2, rtol=1e-3)
+
+
 def languages_of_pair(where: Path, source: str | None, target: str | None) -> tuple[str, str]:
     """The languages of both sides. Raises FormatError where nobody says one."""
     for side, language in (("source", source), ("target", target)):
         if not language:
             raise FormatError(f"{where} does not say its {side} language; give it with --{side}-language")
     return str(source), str(target)
+
+
+def numbered_tokenizer(
+    path: Path, model: bytes, numbers: Mapping[str, int], *, size: int, special: SpecialIds
+) -> VocabularyTokenizer:
+    """A sentencepiece model with numbers of its pieces. Raises FormatError, which names the path."""
+    try:
+        vocabulary = json.dumps(dict(numbers), ensure_ascii=False).encode()
+        return VocabularyTokenizer(model, vocabulary, size=size, ids=special)
+    except ValueError as error:
+        raise FormatError(f"{path}: {error}") from error
 
 
 def spelled(pattern: str) -> list[str]:
@@ -138,7 +149,11 @@ def spelled(pattern: str) -> list[str]:
 def share_equal(weights: Mapping[str, Floats]) -> dict[str, Floats]:
     """The weights of a Transformer, of which embeddings and positions that are equal are one array."""
     shared = dict(weights)
-    for name, others in ((TARGET, [SOURCE]), (OUTPUT, [SOURCE, TARGET]), (TARGET_POSITIONS, [POSITIONS])):
+    for name, others in (
+        (Name.TARGET, [Name.SOURCE]),
+        (Name.OUTPUT, [Name.SOURCE, Name.TARGET]),
+        (Name.TARGET_POSITIONS, [Name.POSITIONS]),
+    ):
         equal = (weights[other] for other in others if np.array_equal(weights[other], weights[name]))
         shared[name] = next(equal, weights[name])
     return shared
@@ -151,9 +166,8 @@ def starting_with(
 
     The token may be one more than it has: it is made then, and never produced.
     """
-    architecture = replace(
-        imported.architecture, bos=bos, never_produced=tuple(never_produced), barred=tuple(barred)
-    )
+    unsaid, unscored = tuple(never_produced), tuple(barred)
+    architecture = replace(imported.architecture, bos=bos, never_produced=unsaid, barred=unscored)
     return searchable(replace(imported, architecture=architecture), at_least=bos + 1)
 
 
@@ -164,13 +178,13 @@ def searchable(imported: Imported, *, at_least: int = 0) -> Imported:
     one embedding.
     """
     weights, stored = dict(imported.weights), dict(imported.stored)
-    vocabulary = len(weights[TARGET])
+    vocabulary = len(weights[Name.TARGET])
     size = searchable_size(max(vocabulary, at_least))
     if size == vocabulary:
         return imported
-    is_shared = weights[SOURCE] is weights[TARGET]
+    is_shared = weights[Name.SOURCE] is weights[Name.TARGET]
     longer: dict[int, Floats] = {}
-    for name in (TARGET, OUTPUT, BIAS, *([SOURCE] if is_shared else [])):
+    for name in (Name.TARGET, Name.OUTPUT, Name.BIAS, *([Name.SOURCE] if is_shared else [])):
         array = weights[name]
         if id(array) not in longer:
             longer[id(array)] = np.pad(array, ((0, size - vocabulary), *[(0, 0)] * (array.ndim - 1)))

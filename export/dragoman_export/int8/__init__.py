@@ -4,7 +4,3 @@ Every row of activations has its own scale, or one fixed at export, and every co
 sentence is rounded alike whatever shares its batch, and sums are of integers, which come out the same in any
 order. Weights are stored as int8, each matrix once.
 """
-
-from dragoman_export.int8.quantize import quantize
-
-__all__ = ["quantize"]

@@ -44,9 +44,8 @@ def shared_step(rows_NK: NDArray[np.float32]) -> float | None:
     own_N = np.maximum(largest_N, SMALLEST_MAXIMUM) / LARGEST
     # Each row counts alike, however large it is: a layer's norm makes all of one size, or will.
     power_N = np.maximum(np.square(rows_NK).mean(axis=1), SMALLEST_MAXIMUM)
-    noise, own_noise = (
-        float((_noise(rows_NK, steps) / power_N).mean()) for steps in (np.full_like(own_N, step), own_N)
-    )
+    both = (np.full_like(own_N, step), own_N)
+    noise, own_noise = (float((_noise(rows_NK, steps) / power_N).mean()) for steps in both)
     return step if noise <= MAX_NOISE * own_noise else None
 
 
@@ -54,8 +53,7 @@ def _noise(rows_NK: NDArray[np.float32], step_N: NDArray[np.float32]) -> NDArray
     """Mean square of what rounding to these steps changes in each row."""
     steps_N1 = step_N[:, None]
     rounded_NK = np.rint(rows_NK / steps_N1) * steps_N1
-    noise_N: NDArray[np.float32] = np.square(rounded_NK - rows_NK).mean(axis=1)
-    return noise_N
+    return np.square(rounded_NK - rows_NK).mean(axis=1)
 
 
 MAX_ROWS = 64
@@ -85,10 +83,8 @@ def find_steps(graphs: Graphs, words: OwnWords, open_stepper: Callable[[Path], O
 
 def with_known_steps(graphs: Graphs, steps: Steps, known: Mapping[str, float]) -> Steps:
     """The steps, but where those of rows are known by the name of the weight that they are multiplied by."""
-    return Steps(
-        {**steps.encoder, **_known_steps(graphs.encoder, known)},
-        {**steps.decoder_step, **_known_steps(graphs.decoder_step, known)},
-    )
+    encoder, decoder_step = (_known_steps(each, known) for each in (graphs.encoder, graphs.decoder_step))
+    return Steps({**steps.encoder, **encoder}, {**steps.decoder_step, **decoder_step})
 
 
 def _known_steps(model: ir.Model, known: Mapping[str, float]) -> dict[str, float]:

@@ -10,14 +10,13 @@ Shapes: K inputs, N outputs; rows are all axes but the last.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
-from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.builder import KERNELS, initializer, width_of
+from dragoman_export.graphs.builder import KERNELS, Nodes, width_of
 from dragoman_export.reference.imported import StoredWeight
 
 LARGEST_WEIGHT = 63
@@ -71,54 +70,48 @@ class Int8Weight:
         return width_of(self.scale)
 
 
-@dataclass(eq=False)
-class Int8Graph:
+class Int8Graph(Nodes):
     """A graph that is being rewritten: every activation is rounded once, every weight stored once."""
 
-    graph: ir.Graph
-    bounded: set[ir.Value] = field(default_factory=set)
-    """Values within -1 and 1."""
-    kept: Collection[str] = ()
-    """Names of weights that stay in fp32."""
-    steps: Mapping[str, float] = field(default_factory=dict)
-    """What values of these names count in, whichever row."""
-    stored: Mapping[str, StoredWeight] = field(default_factory=dict)
-    """Codes of weights that are in 8 bits where they come from, and are not rounded again."""
+    def __init__(
+        self,
+        graph: ir.Graph,
+        bounded: set[ir.Value],
+        kept: Collection[str],
+        steps: Mapping[str, float],
+        stored: Mapping[str, StoredWeight],
+    ) -> None:
+        """`bounded` are values within -1 and 1, and `kept` names of weights that stay in fp32.
 
-    def __post_init__(self) -> None:
-        self.graph.opset_imports[KERNELS] = 1
+        Values that `steps` names count in these, whichever row; and codes of `stored` weights, which are in
+        8 bits where they come from, are not rounded again.
+        """
+        super().__init__(graph)
+        self.bounded, self.kept, self._steps, self._stored = bounded, kept, steps, stored
+        graph.opset_imports[KERNELS] = 1
         self._rows: dict[tuple[ir.Value, bool], QuantizedRows] = {}
-        self.last_axis = self.constant("int8.last_axis", np.array([-1], np.int64))
-
-    def constant(self, name: str, array: NDArray[np.generic] | np.generic) -> ir.Value:
-        """The initializer of that name, made of the array where there is none yet."""
-        return initializer(self.graph, name, array)
+        self.last_axis = self.named("int8.last_axis", np.array([-1], np.int64))
 
     def weight(self, name: str, array: NDArray[np.float32], *, output_axis: int) -> Int8Weight:
         """Stores a weight matrix as int8 with a scale per output."""
-        stored = self.stored.get(name) or quantize_weight(array if output_axis == 0 else array.T)
+        stored = self._stored.get(name) or quantize_weight(array if output_axis == 0 else array.T)
         codes = stored.codes_NK if output_axis == 0 else stored.codes_NK.T
         assert codes.shape == array.shape
         # A matrix that is used both ways is stored twice: its scales are those of rows or of columns.
         name = f"{name}.{('rows', 'columns')[output_axis]}"
-        return Int8Weight(
-            codes=self.constant(f"{name}.codes", codes),
-            scale=self.constant(f"{name}.scale", stored.scale_N),
-        )
+        return Int8Weight(self.named(f"{name}.codes", codes), self.named(f"{name}.scale", stored.scale_N))
 
     def share_a_step(self, value: ir.Value, outputs: int) -> bool:
         """Whether all rows of `value` share the step 1/127 in a product with `outputs` columns."""
         return value in self.bounded and is_wide(width_of(value), outputs)
 
-    def rows(self, tape: Tape, value: ir.Value, outputs: int) -> QuantizedRows:
+    def rows(self, value: ir.Value, outputs: int) -> QuantizedRows:
         """Codes of the rows of `value` for such a product, made once and reused."""
-        shared = self.share_a_step(value, outputs)
-        if (value, shared) not in self._rows:
-            known = 1 / LARGEST if shared else self.steps.get(str(value.name))
-            self._rows[value, shared] = (
-                self.quantize_rows(tape, value) if known is None else self.quantize_by(tape, value, known)
-            )
-        return self._rows[value, shared]
+        key = value, self.share_a_step(value, outputs)
+        if key not in self._rows:
+            known = 1 / LARGEST if key[1] else self._steps.get(str(value.name))
+            self._rows[key] = self.quantize_rows(value) if known is None else self.quantize_by(value, known)
+        return self._rows[key]
 
     def know_rows(self, value: ir.Value, rows: QuantizedRows) -> None:
         """Says what a value's rows are in codes, where these were there first."""
@@ -128,57 +121,46 @@ class Int8Graph:
         """Codes of rows each of which has a step of its own."""
         return QuantizedRows(codes=codes, step=step, shared_step=self._number(1))
 
-    def quantize_by(self, tape: Tape, value: ir.Value, step: float) -> QuantizedRows:
+    def quantize_by(self, value: ir.Value, step: float) -> QuantizedRows:
         """A node that rounds rows [..., K] to codes of that step; what is beyond the largest becomes that."""
         number = self._number(step)
-        zero_point = self.constant("int8.zero_point", np.uint8(ZERO_POINT))
-        codes = tape.op("QuantizeLinear", [value, number, zero_point])
+        zero_point = self.named("int8.zero_point", np.uint8(ZERO_POINT))
+        codes = self.op("QuantizeLinear", [value, number, zero_point])
         return QuantizedRows(codes=codes, step=None, shared_step=number)
 
     def _number(self, value: float) -> ir.Value:
         number = np.float32(value)
-        return self.constant(f"int8.step_{number!s}", number)
+        return self.named(f"int8.step_{number!s}", number)
 
-    def quantize_rows(self, tape: Tape, value: ir.Value) -> QuantizedRows:
+    def quantize_rows(self, value: ir.Value) -> QuantizedRows:
         """Nodes that round the rows of a float32 value [..., K] to codes, each row in steps of its own."""
-        smallest = self.constant("int8.smallest_maximum", np.float32(SMALLEST_MAXIMUM))
-        largest_code = self.constant("int8.largest_code", np.float32(LARGEST))
-        inverse = self.constant("int8.one_over_largest_code", np.float32(1 / LARGEST))
-        offset = self.constant("int8.offset", np.float32(ZERO_POINT + 0.5))
-        magnitudes = tape.op("Abs", [value])
-        maximum = tape.op("ReduceMax", [magnitudes, self.last_axis], {"keepdims": 1})
-        maximum = tape.op("Max", [maximum, smallest])
-        shifted = tape.op("Add", [tape.op("Mul", [value, tape.op("Div", [largest_code, maximum])]), offset])
+        smallest = self.named("int8.smallest_maximum", np.float32(SMALLEST_MAXIMUM))
+        largest_code = self.named("int8.largest_code", np.float32(LARGEST))
+        inverse = self.named("int8.one_over_largest_code", np.float32(1 / LARGEST))
+        offset = self.named("int8.offset", np.float32(ZERO_POINT + 0.5))
+        maximum = self.op("ReduceMax", [self.op("Abs", [value]), self.last_axis], keepdims=1)
+        maximum = self.op("Max", [maximum, smallest])
+        shifted = self.op("Add", [self.op("Mul", [value, self.op("Div", [largest_code, maximum])]), offset])
         # A cast to an integer drops the fraction, and what it drops it from is positive: it is a floor.
-        codes = tape.op("Cast", [shifted], {"to": ir.DataType.UINT8})
-        return self.own_steps(codes, tape.op("Mul", [maximum, inverse]))
+        codes = self.op("Cast", [shifted], to=ir.DataType.UINT8)
+        return self.own_steps(codes, self.op("Mul", [maximum, inverse]))
 
-    def product(
-        self, tape: Tape, rows: QuantizedRows, weight: Int8Weight, bias: ir.Value | None = None
-    ) -> ir.Value:
+    def product(self, rows: QuantizedRows, weight: Int8Weight, bias: ir.Value | None = None) -> ir.Value:
         """Nodes that multiply rows [..., K] by a weight [K, N] and add a bias [N]: float32 [..., N].
 
         The sums are exact. What all rows share, a step, the weight's scale and the bias, is applied to each
         as it is written; rows with steps of their own take a pass more, and one for the bias.
         """
-        zero_point = self.constant("int8.zero_point", np.uint8(ZERO_POINT))
+        zero_point = self.named("int8.zero_point", np.uint8(ZERO_POINT))
         inputs = [rows.codes, weight.codes, rows.shared_step, weight.scale, zero_point, None]
         if rows.step is None:
-            return tape.op(PRODUCT, [*inputs, bias], domain=KERNELS)
-        result = tape.op("Mul", [tape.op(PRODUCT, inputs, domain=KERNELS), rows.step])
-        return result if bias is None else tape.op("Add", [result, bias])
+            return self.op(PRODUCT, [*inputs, bias], domain=KERNELS)
+        result = self.op("Mul", [self.op(PRODUCT, inputs, domain=KERNELS), rows.step])
+        return result if bias is None else self.op("Add", [result, bias])
 
-    def replace(self, node: ir.Node, tape: Tape, results: list[ir.Value]) -> None:
-        """Puts the tape's nodes in the node's place, and the results in that of its outputs."""
-        self.graph.insert_before(node, tape.nodes)
-        for old, new in zip(node.outputs, results, strict=True):
-            new.name, old_name = old.name, old.name
-            old.name = f"{old_name}.replaced"
-            if old in self.bounded:
-                self.bounded.add(new)
-            new.shape, new.type = old.shape, old.type
-            old.replace_all_uses_with(new, replace_graph_outputs=True)
-        self.graph.remove(node, safe=True)
+    def replace(self, node: ir.Node, *results: ir.Value) -> None:
+        self.bounded |= {new for old, new in zip(node.outputs, results, strict=True) if old in self.bounded}
+        super().replace(node, *results)
 
 
 def is_wide(inputs: int, outputs: int) -> bool:

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx_ir as ir
-from numpy.typing import NDArray
-from onnx_ir.tape import Tape
 
-from dragoman_export.graphs.builder import constant_array, there, width_of
+from dragoman_export.graphs.builder import constant_array, required, width_of
 from dragoman_export.int8.graph import ZERO_POINT, Int8Graph, Int8Weight, is_wide
+from dragoman_export.reference.imported import Floats
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,7 @@ class MatrixProduct:
     """[..., K]."""
     matrix: ir.Value
     """The initializer: [N, K] if `is_transposed`, else [K, N]."""
-    array: NDArray[np.float32]
-    """Of that shape."""
+    array: Floats
     is_transposed: bool
     bias: ir.Value | None
     """[N]: what a Gemm adds."""
@@ -65,13 +63,13 @@ def _swaps_axes(transpose: ir.Node) -> bool:
     return list(transpose.attributes.get_ints("perm", (1, 0))) == [1, 0]
 
 
-def float_matrix(value: ir.Value | None) -> NDArray[np.float32] | None:
+def float_matrix(value: ir.Value | None) -> Floats | None:
     """The array of a constant matrix of floats; None for any other value."""
     array = constant_array(value)
     return array if array is not None and array.ndim == 2 and array.dtype == np.float32 else None
 
 
-def row_constant(value: ir.Value | None) -> NDArray[np.float32] | None:
+def row_constant(value: ir.Value | None) -> Floats | None:
     """The array of a constant vector, which a sum adds to every row; None for any other value."""
     array = constant_array(value)
     return array if array is not None and array.ndim == 1 else None
@@ -96,8 +94,7 @@ def replace_product(int8: Int8Graph, node: ir.Node) -> None:
         _replace_table(int8, node, found, embedding)
         return
     bias, last = (found.bias, node) if found.bias is not None else _added_bias(node)
-    tape = Tape()
-    outputs = found.num_outputs
+    int8.place, outputs = last, found.num_outputs
     shares = int8.share_a_step(found.rows, outputs)
     parts, is_flattened = ([found.rows], False) if shares else _concatenated(found.rows)
     ends = np.cumsum([width_of(part) for part in parts])[:-1]
@@ -108,39 +105,31 @@ def replace_product(int8: Int8Graph, node: ir.Node) -> None:
             name += f".part_{place}_of_{'_'.join(str(width_of(part)) for part in parts)}"
         weight = int8.weight(name, piece, output_axis=found.output_axis)
         if found.is_transposed:
-            weight = Int8Weight(tape.op("Transpose", [weight.codes], {"perm": [1, 0]}), weight.scale)
-        rows_of_part = int8.rows(tape, parts[place], outputs)
-        products.append(int8.product(tape, rows_of_part, weight, bias if place == 0 else None))
+            weight = Int8Weight(int8.op("Transpose", [weight.codes], perm=[1, 0]), weight.scale)
+        products.append(int8.product(int8.rows(parts[place], outputs), weight, bias if place == 0 else None))
     result = products[0]
     for product in products[1:]:
-        result = tape.op("Add", [result, product])
+        result = int8.op("Add", [result, product])
     if is_flattened:
-        shape = int8.constant(f"int8.rows_of_{outputs}", np.array([-1, outputs]))
-        result = tape.op("Reshape", [result, shape])
-    int8.replace(last, tape, [result])
+        result = int8.op("Reshape", [result, int8.named(f"int8.rows_of_{outputs}", np.array([-1, outputs]))])
+    int8.replace(last, result)
 
 
-def _replace_table(
-    int8: Int8Graph, node: ir.Node, product: MatrixProduct, embedding: NDArray[np.float32]
-) -> None:
-    """Rewrites the product of two constant matrices, which onnxruntime multiplies when it loads the graph.
-
-    The codes are multiplied as floats, for whose products it does that, and their sums are exact as well.
-    """
-    tape = Tape()
+def _replace_table(int8: Int8Graph, node: ir.Node, product: MatrixProduct, embedding: Floats) -> None:
+    """Rewrites the product of two constant matrices, which onnxruntime multiplies when it loads the graph: as
+    floats, for whose products alone it does that. Sums of codes are exact in these as well."""
+    int8.place = node
     rows = int8.weight(str(product.rows.name), embedding, output_axis=0)
     columns = int8.weight(str(product.matrix.name), product.array, output_axis=product.output_axis)
-    rows_VE, columns_EN = (
-        tape.op("Cast", [weight.codes], {"to": ir.DataType.FLOAT}) for weight in (rows, columns)
-    )
+    codes = (rows.codes, columns.codes)
+    rows_VE, columns_EN = (int8.op("Cast", [each], to=ir.DataType.FLOAT) for each in codes)
     if product.is_transposed:
-        columns_EN = tape.op("Transpose", [columns_EN], {"perm": [1, 0]})
-    sums_VN = tape.op("MatMul", [rows_VE, columns_EN])
-    table_VN = tape.op("Mul", [sums_VN, columns.scale])
-    table_VN = tape.op("Mul", [table_VN, tape.op("Unsqueeze", [rows.scale, int8.last_axis])])
+        columns_EN = int8.op("Transpose", [columns_EN], perm=[1, 0])
+    table_VN = int8.op("Mul", [int8.op("MatMul", [rows_VE, columns_EN]), columns.scale])
+    table_VN = int8.op("Mul", [table_VN, int8.op("Unsqueeze", [rows.scale, int8.last_axis])])
     if product.bias is not None:
-        table_VN = tape.op("Add", [table_VN, product.bias])
-    int8.replace(node, tape, [table_VN])
+        table_VN = int8.op("Add", [table_VN, product.bias])
+    int8.replace(node, table_VN)
 
 
 def replace_embedding(int8: Int8Graph, node: ir.Node) -> None:
@@ -154,14 +143,14 @@ def replace_embedding(int8: Int8Graph, node: ir.Node) -> None:
         return
     if str(table.name).endswith(POSITIONS):
         return
-    tape = Tape()
+    int8.place = node
     weight = int8.weight(str(table.name), matrix, output_axis=0)
-    codes = tape.op("Cast", [tape.op("Gather", [weight.codes, ids])], {"to": ir.DataType.FLOAT})
-    scale = tape.op("Unsqueeze", [tape.op("Gather", [weight.scale, ids]), int8.last_axis])
-    embedding = tape.op("Mul", [codes, scale])
-    offset = int8.constant("int8.zero_point_float", np.float32(ZERO_POINT))
-    unsigned = tape.op("Cast", [tape.op("Add", [codes, offset])], {"to": ir.DataType.UINT8})
-    int8.replace(node, tape, [embedding])
+    codes = int8.op("Cast", [int8.op("Gather", [weight.codes, ids])], to=ir.DataType.FLOAT)
+    scale = int8.op("Unsqueeze", [int8.op("Gather", [weight.scale, ids]), int8.last_axis])
+    embedding = int8.op("Mul", [codes, scale])
+    offset = int8.named("int8.zero_point_float", np.float32(ZERO_POINT))
+    unsigned = int8.op("Cast", [int8.op("Add", [codes, offset])], to=ir.DataType.UINT8)
+    int8.replace(node, embedding)
     # Where it is multiplied, nothing is rounded again.
     int8.know_rows(embedding, int8.own_steps(unsigned, scale))
 
@@ -181,16 +170,14 @@ def _added_bias(node: ir.Node) -> tuple[ir.Value | None, ir.Node]:
 
 
 def _concatenated(rows: ir.Value) -> tuple[list[ir.Value], bool]:
-    """The parts that were concatenated along the last axis to these rows; or the rows.
-
-    And whether what was concatenated was then flattened to rows, which the parts are not.
-    """
+    """The parts that were concatenated along the last axis to these rows, or the rows; and whether they were
+    then flattened to rows, which the parts are not."""
     node, is_flattened = rows.producer(), False
     if node is not None and node.op_type == "Reshape":
-        node, is_flattened = there(node.inputs[0]).producer(), True
+        node, is_flattened = required(node.inputs[0]).producer(), True
     if node is None or node.op_type != "Concat" or width_of(node.outputs[0]) != width_of(rows):
         return [rows], False
-    parts = [there(part) for part in node.inputs]
+    parts = [required(part) for part in node.inputs]
     assert rows.shape is not None
     if sum(map(width_of, parts)) != width_of(rows) or (is_flattened and len(rows.shape) != 2):
         return [rows], False
@@ -214,29 +201,28 @@ def merge_sum(int8: Int8Graph, root: ir.Node) -> None:
     inputs = sum(width_of(product.rows) for product in products.values())
     if len(products) < 2 or not is_wide(inputs, width_of(total)):
         return
-    tape = Tape()
+    int8.place = root
     others: list[ir.Value] = []
     biases = [product.bias for product in products.values()]
     constants = [array for array in map(row_constant, biases) if array is not None]
     for value in summands:
         if value in products:
             continue
-        rest, constant = _without_constant(tape, value, total.shape[-1])
+        rest, constant = _without_constant(int8, value, total.shape[-1])
         others += [] if rest is None else [rest]
         constants += [] if constant is None else [constant]
-    matrix = np.concatenate(
-        [each.array.T if each.is_transposed else each.array for each in products.values()]
-    )
-    rows = tape.op("Concat", [product.rows for product in products.values()], {"axis": -1})
-    rows.shape, rows.dtype = ir.Shape([total.shape[0], len(matrix)]), ir.DataType.FLOAT
+    merged = products.values()
+    parts = [each.rows for each in merged]
+    matrix = np.concatenate([each.array.T if each.is_transposed else each.array for each in merged])
+    rows = int8.op("Concat", parts, [total.shape[0], len(matrix)], ir.DataType.FLOAT, axis=-1)
     int8.bounded.add(rows)
-    result = tape.op("MatMul", [rows, int8.constant(f"{total.name}.matrix", matrix)])
-    result.shape, result.dtype = total.shape, ir.DataType.FLOAT
+    weight = int8.named(f"{total.name}.matrix", matrix)
+    result = int8.op("MatMul", [rows, weight], total.shape, ir.DataType.FLOAT)
     if constants:
-        result = tape.op("Add", [result, int8.constant(f"{total.name}.bias", np.sum(constants, axis=0))])
+        result = int8.op("Add", [result, int8.named(f"{total.name}.bias", np.sum(constants, axis=0))])
     for other in others:
-        result = tape.op("Add", [other, result])
-    int8.replace(root, tape, [result])
+        result = int8.op("Add", [other, result])
+    int8.replace(root, result)
 
 
 def _can_be_merged(int8: Int8Graph, value: ir.Value, product: MatrixProduct, total: ir.Value) -> bool:
@@ -265,12 +251,10 @@ def _summands(root: ir.Node) -> list[ir.Value]:
 
 
 def _without_constant(
-    tape: Tape, value: ir.Value, width: int | ir.SymbolicDim
-) -> tuple[ir.Value | None, NDArray[np.float32] | None]:
+    int8: Int8Graph, value: ir.Value, width: int | ir.SymbolicDim
+) -> tuple[ir.Value | None, Floats | None]:
     """What a summand adds to every row of that width; and the summand without it, if it is more than that.
-
-    Where rows were given another shape after a constant was added, it can be added after that.
-    """
+    Where rows were given another shape after a constant was added, it can be added after that."""
     array = row_constant(value)
     if array is not None and len(array) == width:
         return None, array
@@ -284,7 +268,7 @@ def _without_constant(
     for rest, constant in (adding.inputs, adding.inputs[::-1]):
         array = row_constant(constant)
         if array is not None and before.shape is not None and len(array) == before.shape[-1] == width:
-            return tape.op("Reshape", [rest, reshape.inputs[1]]), array
+            return int8.op("Reshape", [rest, reshape.inputs[1]]), array
     return value, None
 
 

@@ -19,17 +19,12 @@ from dragoman_export.int8.recurrent import replace_recurrent
 from dragoman_export.reference.imported import StoredWeight
 
 SQUASHED = {"Tanh", "Sigmoid"}
-"""Operators whose results are bounded."""
 RECURRENT = {"LSTM", "GRU", "RNN"}
 """Of these the states are, y and y_h, but for those of a ReLU: each is a tanh, or a gate's share of one."""
 MOVED = ("Gather", "Reshape", "Transpose", "Slice", "Split", "Squeeze", "Unsqueeze", "Expand", "Identity")
 """Operators whose results are values of their first input."""
-JOINED = {
-    **dict.fromkeys(MOVED, slice(1)),
-    "Concat": slice(None),
-    "Mul": slice(None),
-    "Where": slice(1, None),
-}
+ALL = slice(None)
+JOINED = {**dict.fromkeys(MOVED, slice(1)), "Concat": ALL, "Mul": ALL, "Where": slice(1, None)}
 """Operators whose results are bounded where these of their inputs are."""
 STATE, NEW_STATE = "state.", "next_state."
 """Prefixes of a state that a step is given, and of what it makes of it."""

@@ -10,7 +10,7 @@ In fp32 they are the same, over batches of many lengths, sizes and beams, of sen
 In fp16 and int8 a search may well choose otherwise between two words of nearly the same score. So both sides
 are held against each other step after step along the reference's own translations of some text (`loss`):
 how far they are apart there, and how far the reference is from itself where it rounds as int8 does
-(`bounds`). That their search takes each row on from the right one they show against themselves: what it
+(`check_loss`). That their search takes each row on from the right one they show against themselves: what it
 found must score the same alone.
 
 The graphs of a shortlist are compared so with the whole vocabulary as candidates, as far as memory allows,
@@ -27,8 +27,7 @@ from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.search import Hypothesis, Ids, Sentences, beam_search
 
 from dragoman_export.model import KeptTo
-from dragoman_export.parity.bounds import BOUNDS, ParityError, check_loss
-from dragoman_export.parity.loss import Loss, OwnWords, Words, score_alone
+from dragoman_export.parity.loss import BOUNDS, Loss, OwnWords, ParityError, Words, check_loss, score_alone
 from dragoman_export.parity.onnx_stepper import OnnxStepper, ShortlistStepper
 from dragoman_export.parity.sentences import BATCH_SHAPES, TEXT_LENGTHS, TEXT_STEPS, RandomSentences
 from dragoman_export.reference.model import ReferenceModel, ReferenceStepper
@@ -81,11 +80,15 @@ class Parity:
         )
 
 
+Hypotheses = Sequence[Sequence[Hypothesis]]
+"""Of each sentence, best first."""
+
+
 @dataclass(frozen=True)
 class _Batch:
     decoding: DecodingDefaults
     sources: list[list[int]]
-    expected: Sequence[Sequence[Hypothesis]]
+    expected: Hypotheses
     """What the reference finds; nothing where it has not searched."""
 
 
@@ -105,14 +108,11 @@ class ParityGate:
         start: Sequence[int] = (),
     ) -> None:
         """`text` are ids of source sentences; without it random ones stand in, and what is said is drawn.
-
-        Behind the token that all begin with, translations of text have those of `start`.
-        """
+        Behind the token that all begin with, translations have those of `start`."""
         self._reference = reference
         self._stepper = ReferenceStepper(reference, source_pad_id=source_ids.pad, eos_id=target_ids.eos)
-        random = RandomSentences(
-            source_vocabulary, source_ids, source_end=source_end, max_tokens=decoding.max_source_tokens
-        )
+        longest = decoding.max_source_tokens
+        random = RandomSentences(source_vocabulary, source_ids, source_end=source_end, max_tokens=longest)
         self._batches: list[_Batch] = []
         for shape in BATCH_SHAPES:
             steps = min(decoding.max_output_tokens, shape.max_steps)
@@ -140,9 +140,8 @@ class ParityGate:
     def check_shortlist(self, stepper: ShortlistStepper, precision: str) -> Parity:
         """Decodes with the graphs of a shortlist. Raises ParityError as `check` does."""
         random = np.random.default_rng(2)
-        candidates = [
-            _random_candidates(random, stepper.vocabulary_size, stepper.eos_id) for _ in self.words.sources
-        ]
+        vocabulary, end = stepper.vocabulary_size, stepper.eos_id
+        candidates = [_random_candidates(random, vocabulary, end) for _ in self.words.sources]
         kept = KeptTo(self._reference, candidates)
         words = self._listen(kept)
         rounded = words.loss_of_reference(kept.rounded())
@@ -162,20 +161,18 @@ class ParityGate:
 
     def _search(self, stepper: OnnxStepper, precision: str, batches: Sequence[_Batch]) -> int | None:
         """Decodes the batches; of how many sentences the reference's best is found, where that is known."""
-        num_identical = 0
+        num_identical, pad, end = 0, stepper.source_pad_id, stepper.eos_id
         for batch in batches:
             found = beam_search(stepper, batch.sources, batch.decoding)
             if precision == "fp32":
                 _check_hypotheses(batch, found)
-                targets = [_steps(hypotheses[0], stepper.eos_id) for hypotheses in batch.expected]
-                ids = {"pad_id": stepper.source_pad_id, "eos_id": stepper.eos_id}
-                words = Words(self._reference, batch.sources, targets, **ids)
+                targets = [_steps(hypotheses[0], end) for hypotheses in batch.expected]
+                words = Words(self._reference, batch.sources, targets, pad_id=pad, eos_id=end)
                 _check_steps(words, words.loss_of_graphs(stepper))
             else:
                 _check_beams(stepper, batch, found, precision)
-            num_identical += sum(
-                one[0].tokens == other[0].tokens for one, other in zip(found, batch.expected, strict=False)
-            )
+            both = zip(found, batch.expected, strict=False)
+            num_identical += sum(one[0].tokens == other[0].tokens for one, other in both)
         return num_identical if all(batch.expected for batch in batches) else None
 
     def _conclude(
@@ -188,7 +185,10 @@ class ParityGate:
         few: int | None = None,
     ) -> Parity:
         """Checks what is lost along the words, and the search of each batch, or of its first `few`."""
-        _check_loss(precision, found, rounded, words)
+        if precision == "fp32":
+            _check_steps(words, found)
+        else:
+            check_loss(precision, found, rounded, float(words.entropy_N.mean()))
         batches = [
             _Batch(batch.decoding, batch.sources[:few], batch.expected[:few])
             for batch in self._searched(precision)
@@ -204,14 +204,6 @@ class ParityGate:
             max_error=float(found.drawn_N.max()),
             attention_error=float(found.attention_N.mean()),
         )
-
-
-def _check_loss(precision: str, found: Loss, rounded: Loss, words: OwnWords) -> None:
-    """Raises ParityError where the graphs are too far from the reference along its own translations."""
-    if precision != "fp32":
-        check_loss(precision, found, rounded, float(words.entropy_N.mean()))
-        return
-    _check_steps(words, found)
 
 
 def _check_steps(words: Words, found: Loss) -> None:
@@ -231,15 +223,14 @@ def _check_steps(words: Words, found: Loss) -> None:
 def _random_candidates(random: np.random.Generator, vocabulary: int, eos_id: int) -> Ids:
     """The end and some other tokens, up to half of the vocabulary."""
     most = min(vocabulary // 2, MAX_CANDIDATES)
-    others = random.choice(vocabulary, random.integers(2, max(3, most)), replace=False)
-    return np.union1d(others, [eos_id])
+    return np.union1d(random.choice(vocabulary, random.integers(2, max(3, most)), replace=False), [eos_id])
 
 
 def _steps(hypothesis: Hypothesis, eos_id: int) -> list[int]:
     return [*hypothesis.tokens, eos_id] if hypothesis.ended else list(hypothesis.tokens)
 
 
-def _check_hypotheses(batch: _Batch, found: Sequence[Sequence[Hypothesis]]) -> None:
+def _check_hypotheses(batch: _Batch, found: Hypotheses) -> None:
     for source, expected, others in zip(batch.sources, batch.expected, found, strict=True):
         for rank, (one, other) in enumerate(zip(expected, others, strict=True)):
             apart = abs(one.score - other.score)
@@ -253,9 +244,7 @@ def _check_hypotheses(batch: _Batch, found: Sequence[Sequence[Hypothesis]]) -> N
                 )
 
 
-def _check_beams(
-    stepper: OnnxStepper, batch: _Batch, found: Sequence[Sequence[Hypothesis]], precision: str
-) -> None:
+def _check_beams(stepper: OnnxStepper, batch: _Batch, found: Hypotheses, precision: str) -> None:
     """Holds each sentence's last hypothesis, seldom the first row throughout, against itself alone."""
     last = [hypotheses[-1] for hypotheses in found]
     alone = score_alone(stepper, batch.sources, [_steps(each, stepper.eos_id) for each in last])

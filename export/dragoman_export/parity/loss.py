@@ -6,6 +6,12 @@ At each step both sides read the same token. The reference draws one from what i
 counts is how probable the other side holds that: on average that is the Kullback-Leibler divergence of the
 two, in nats. The reference rounded to eight bits takes part as well: a sound int8 graph loses about as much.
 
+Two questions are asked of a lower precision, each with its bounds:
+- Are they the graphs of this model? Rounding alone puts a sound int8 graph as far from the reference as that
+  is when it rounds the same things, however deep the model is and however sure of itself. What is wrong with
+  a graph comes on top of that, and shows in what it says or in the memory and state of the layer it is in.
+- Does a user lose by them? A model that rounding ruins is refused though its graphs are sound.
+
 Shapes: S sentences, U steps, N tokens of all sentences, T source positions, V target vocabulary.
 """
 
@@ -21,6 +27,10 @@ from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper, Sh
 from dragoman_export.reference.model import ReferenceModel, ReferenceSteps
 
 Floats = NDArray[np.float64]
+
+
+class ParityError(ValueError):
+    """The exported graphs do not decode as the reference does. Says what differed, where and by how much."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,9 +131,7 @@ class OwnWords(Words):
         start: Sequence[int] = (),
     ) -> None:
         """Translates greedily, or with `follows_draws` as the tokens are drawn, until eos or `max_steps`.
-
-        The first tokens are those of `start`.
-        """
+        The first tokens are those of `start`."""
         self.sources, self.pad_id = sources, pad_id
         random = np.random.default_rng(1)
         steps = ReferenceSteps(reference, sources, pad_id)
@@ -162,10 +170,8 @@ def steps_of_graphs(
     """What graphs return when they read these tokens, one row for each sentence, each from its own states."""
     parent_S1 = np.arange(read_US.shape[1])[:, None]
     score_S1 = np.zeros(parent_S1.shape, np.float32)
-    for token_S, forced_S in zip(read_US, forced_US, strict=True):
-        found, context = stepper.run_step(
-            context, token_S[:, None], parent_S1, score_S1, forced_SK=forced_S[:, None]
-        )
+    for token_S1, forced_S1 in zip(read_US[..., None], forced_US[..., None], strict=True):
+        found, context = stepper.run_step(context, token_S1, parent_S1, score_S1, forced_SK=forced_S1)
         yield found, context
 
 
@@ -174,8 +180,7 @@ def score_alone(stepper: OnnxStepper, sources: Sentences, targets: Sentences) ->
     read_US, forced_US, runs_US = tokens_along(targets, bos_id=stepper.bos_id, eos_id=stepper.eos_id)
     steps = steps_of_graphs(stepper, stepper.encode(sources), read_US, forced_US)
     score_US = np.stack([found["forced_score"][:, 0] for found, _ in steps])
-    total_S: Scores = np.where(runs_US, score_US, 0).sum(axis=0)
-    return total_S
+    return np.where(runs_US, score_US, 0).sum(axis=0)
 
 
 _Step = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
@@ -205,8 +210,7 @@ def _draw(probability_SV: Floats, random: np.random.Generator) -> Ids:
     """A token for each sentence, each as probable as it says."""
     below_SV = probability_SV.cumsum(axis=1)
     mark_S1 = random.random((len(below_SV), 1)) * below_SV[:, -1:]
-    drawn_S: Ids = (below_SV <= mark_S1).sum(axis=1)
-    return drawn_S
+    return (below_SV <= mark_S1).sum(axis=1)
 
 
 def _loss(expected: Answers, found: Answers) -> Loss:
@@ -233,3 +237,68 @@ def _distance(expected: NDArray[Any], found: NDArray[Any]) -> float:
         for array in (found.astype(np.float32) - expected.astype(np.float32), expected)
     )
     return apart / length if length else apart
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """How far a lower precision may be off, but for `beam_error` in shares of the reference that rounds."""
+
+    divergence: float
+    distance: float
+    """Distance of each tensor of memory and state."""
+    attention: float
+    """Mean over tokens of the largest difference of an attention weight."""
+    beam_error: float
+    """Difference of a hypothesis's log-probability in a beam from what the same graphs give it alone."""
+
+
+BOUNDS = {
+    "fp16": Bound(divergence=0.25, distance=0.25, attention=0.5, beam_error=0.05),
+    "int8": Bound(divergence=4, distance=3, attention=3, beam_error=0.05),
+}
+"""docs/decisions/0015-what-a-precision-loses.md has what sound and broken graphs come to."""
+LEAST_DIVERGENCE = 1e-6
+LEAST_DISTANCE = 2e-3
+LEAST_ATTENTION = 1e-3
+"""What is allowed wherever the reference rounding to int8 is hardly off at all."""
+MAX_LOSS_SHARE = 0.1
+"""Largest divergence as a share of what the model itself leaves open, its entropy …"""
+MAX_LOSS = 0.01
+"""… and in nats, a hundredth of a token's probability, which no model is refused for."""
+
+
+def check_loss(precision: str, found: Loss, rounded: Loss, entropy: float) -> None:
+    """Raises ParityError where graphs of a lower precision are farther off than is allowed.
+
+    `rounded` is how far the reference is that rounds to eight bits, and `entropy` its mean, in nats.
+    """
+    bound, refused = BOUNDS[precision], f"the {precision} graphs are too far from the reference:"
+    divergence, reference = (float(each.divergence_N.mean()) for each in (found, rounded))
+    tokens = len(found.divergence_N)
+    told = f"over {tokens} tokens, and the reference rounding to eight bits {reference:.2g};"
+    # Written so that what is no number fails.
+    allowed = max(LEAST_DIVERGENCE, bound.divergence * reference)
+    if not divergence <= allowed:
+        raise ParityError(
+            f"{refused} they lose {divergence:.2g} nats a token {told} {allowed:.2g} is allowed"
+        )
+    for name, distance in found.tensors.items():
+        allowed = max(LEAST_DISTANCE, bound.distance * rounded.tensors[name])
+        if not distance <= allowed:
+            raise ParityError(
+                f"{refused} their {name} is off by {distance:.2%} of its length; the reference rounding to "
+                f"eight bits by {rounded.tensors[name]:.2%}; {allowed:.2%} is allowed"
+            )
+    attention, reference = (float(each.attention_N.mean()) for each in (found, rounded))
+    allowed = max(LEAST_ATTENTION, bound.attention * reference)
+    if not attention <= allowed:
+        raise ParityError(
+            f"{refused} a token's attention differs by {attention:.2g} at its worst position, in the mean "
+            f"over {tokens} tokens; {allowed:.2g} is allowed"
+        )
+    allowed = max(MAX_LOSS, MAX_LOSS_SHARE * entropy)
+    if not divergence <= allowed:
+        raise ParityError(
+            f"the {precision} graphs are sound, but the model loses too much by rounding: {divergence:.2g} "
+            f"nats a token, where it is unsure by {entropy:.2g} itself; {allowed:.2g} is allowed"
+        )

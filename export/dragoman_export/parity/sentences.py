@@ -26,7 +26,6 @@ class BatchShape:
     lengths: tuple[int, ...]
     """Source tokens of each sentence, its end included."""
     max_steps: int
-    """Longest output that is decoded."""
 
 
 BATCH_SHAPES = (

@@ -39,8 +39,7 @@ class TorchReference:
 
     @torch.inference_mode()
     def token_scores(self, logits_RV: Array) -> Array:
-        scores: Array = torch.from_numpy(logits_RV).log_softmax(dim=-1).numpy()
-        return scores
+        return torch.from_numpy(logits_RV).log_softmax(dim=-1).numpy()
 
     def rounded(self) -> "TorchReference":
         return TorchReference(rounded_to_int8(self._model), self.bos)

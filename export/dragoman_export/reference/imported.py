@@ -15,15 +15,14 @@ Past = Literal["self-attention", "ssru"]
 Norm = Literal["pre", "post"]
 Activation = Literal["relu", "gelu", "gelu-tanh", "gelu-sigmoid", "swish"]
 
-SOURCE, TARGET, OUTPUT, BIAS = (
-    "source_embedding.weight",
-    "target_embedding.weight",
-    "output.embedding.weight",
-    "output.bias",
-)
-"""The embeddings of both sides and the output layer's matrix; what is tied is the same array."""
-POSITIONS, TARGET_POSITIONS = "positions.table_LD", "target_positions.table_LD"
-"""A Transformer's vectors of positions, which are the same array where both sides have the same."""
+
+class Name:
+    """Names of the weights that are no layer's own; what is tied is the same array."""
+
+    SOURCE, TARGET = "source_embedding.weight", "target_embedding.weight"
+    OUTPUT, BIAS = "output.embedding.weight", "output.bias"
+    POSITIONS, TARGET_POSITIONS = "positions.table_LD", "target_positions.table_LD"
+    """A Transformer's vectors of positions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,10 +94,8 @@ def layer_parts(a: TransformerArchitecture) -> Iterator[Part]:
                 "cross_attention.memory": (2 * width, width),
                 "cross_attention.output": (width, width),
             }
-        parts |= {
-            "feed_forward.expand": (a.feed_forward, width),
-            "feed_forward.contract": (width, a.feed_forward),
-        }
+        units = a.feed_forward
+        parts |= {"feed_forward.expand": (units, width), "feed_forward.contract": (width, units)}
         residuals = ("self", "cross", "feed_forward") if is_decoder else ("self", "feed_forward")
         parts |= {f"{residual}_residual.norm": (width, 0) for residual in residuals}
         for layer in range(num_layers):

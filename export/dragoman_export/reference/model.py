@@ -9,14 +9,14 @@ C = 2K candidates.
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol, Self
 
 import numpy as np
 from dragoman_bundle.search import Candidates, Scores, Sentences, pad_rows
 from numpy.typing import NDArray
 
-from dragoman_export.reference.imported import BIAS, OUTPUT, Architecture, Imported
+from dragoman_export.reference.imported import Architecture, Imported, Name
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -61,24 +61,25 @@ class Reference(ReferenceModel):
     """A model from elsewhere, of either architecture."""
 
     architecture: Architecture
+    weights: Mapping[str, NDArray[Any]]
 
-    def __init__(self, imported: Imported, *, products: type[np.floating[Any]] = np.float64) -> None:
-        """Multiplies by matrices in `products`; with float32 there is no copy of the weights."""
-        self.imported, self.architecture = imported, imported.architecture
-        self.weights = _each_once(imported.weights, lambda name, value: value.astype(products, copy=False))
+    def __init__(self, imported: Imported) -> None:
+        """Multiplies by matrices in float32, as the weights are: they are not copied."""
+        self.imported, self.architecture, self.weights = imported, imported.architecture, imported.weights
         self.bos = imported.architecture.bos
-        self.vocabulary_size = len(imported.weights[OUTPUT])
-        self._products = products
+        self.vocabulary_size = len(imported.weights[Name.OUTPUT])
         self._rounds = False
 
     def rounded(self) -> Self:
-        def change(name: str, value: NDArray[Any]) -> NDArray[Any]:
-            stays = value.ndim != 2 or name.endswith("table_LD") or name in self.imported.stored
-            return value if stays else _rounded(value, WEIGHT_CODES)
-
         rounded = copy.copy(self)
         rounded._rounds = True
-        rounded.weights = _each_once(self.weights, change)
+        # What has several names is rounded once.
+        changed: dict[int, NDArray[Any]] = {}
+        for name, value in self.weights.items():
+            if id(value) not in changed:
+                stays = value.ndim != 2 or name.endswith("table_LD") or name in self.imported.stored
+                changed[id(value)] = value if stays else _rounded(value, WEIGHT_CODES)
+        rounded.weights = {name: changed[id(value)] for name, value in self.weights.items()}
         return rounded
 
     def product(self, rows: Array, name: str) -> Array:
@@ -93,8 +94,7 @@ class Reference(ReferenceModel):
                 rows = _rounded(rows, ROW_CODES)
             else:
                 rows = np.clip(np.rint(rows / step), -ROW_CODES, ROW_CODES) * step
-        product: NDArray[Any] = rows.astype(self._products, copy=False) @ self.weights[name].T
-        return product
+        return rows.astype(np.float32, copy=False) @ self.weights[name].T
 
     def linear(self, rows: Array, name: str) -> Array:
         """The same with the bias that stands beside it."""
@@ -102,8 +102,8 @@ class Reference(ReferenceModel):
 
     def logits(self, features: Array) -> Array:
         """What the output layer makes of features."""
-        logits = self._multiply(features, OUTPUT)
-        logits += self.weights[BIAS]
+        logits = self._multiply(features, Name.OUTPUT)
+        logits += self.weights[Name.BIAS]
         logits[..., list(self.architecture.never_produced)] += OUT_OF_REACH
         return logits
 
@@ -121,21 +121,9 @@ class Reference(ReferenceModel):
         return scaled * self.weights[f"{name}.weight"] + self.weights.get(f"{name}.bias", 0.0)
 
 
-def _each_once(
-    weights: Mapping[str, NDArray[Any]], change: Callable[[str, NDArray[Any]], NDArray[Any]]
-) -> dict[str, NDArray[Any]]:
-    """The weights with a change of each, made once for what has several names."""
-    changed: dict[int, NDArray[Any]] = {}
-    for name, value in weights.items():
-        if id(value) not in changed:
-            changed[id(value)] = change(name, value)
-    return {name: changed[id(value)] for name, value in weights.items()}
-
-
 def _rounded(rows: NDArray[Any], largest_code: int) -> NDArray[Any]:
     step = np.maximum(np.abs(rows).max(axis=-1, keepdims=True), 1e-30) / largest_code
-    rounded: NDArray[Any] = np.rint(rows / step) * step
-    return rounded
+    return np.rint(rows / step) * step
 
 
 def source_mask(source_ST: Ids, source_length_S: Ids) -> Array:
@@ -147,14 +135,12 @@ def masked_softmax(scores: Array, mask: Array) -> Array:
     """Softmax over the last axis of what is not masked."""
     scores = np.where(mask > 0, scores, -np.inf)
     exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights: Array = exponentials / exponentials.sum(axis=-1, keepdims=True)
-    return weights
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
 def sigmoid(x: Array) -> Array:
     """The logistic function."""
-    y: Array = 1 / (1 + np.exp(-x))
-    return y
+    return 1 / (1 + np.exp(-x))
 
 
 class ReferenceStepper:
@@ -180,8 +166,7 @@ class ReferenceStepper:
         sentences, beam = token_SK.shape
         state = {name: value[parent_SK.reshape(-1)] for name, value in state.items()}
         logits_RV, _, state = self._reference.step(token_SK, memory, state)
-        scores_RV = self._reference.token_scores(logits_RV) + score_SK.reshape(-1, 1)
-        scores_SX = scores_RV.reshape(sentences, -1)
+        scores_SX = (self._reference.token_scores(logits_RV) + score_SK.reshape(-1, 1)).reshape(sentences, -1)
         best_SC = np.argpartition(scores_SX, -2 * beam, axis=1)[:, -2 * beam :]
         # Of equal ones the first goes first.
         best_SC.sort(axis=1)

@@ -9,7 +9,7 @@ Shapes: S sentences, K beam, R = S·K rows, T source positions, E embedding widt
 
 import numpy as np
 
-from dragoman_export.reference.imported import SOURCE, TARGET, S2SArchitecture
+from dragoman_export.reference.imported import Name, S2SArchitecture
 from dragoman_export.reference.model import (
     Array,
     Arrays,
@@ -28,7 +28,7 @@ class S2SReference(Reference):
 
     def encode(self, source_ST: Ids, source_length_S: Ids) -> tuple[Arrays, Arrays]:
         a, mask_ST = self.architecture, source_mask(source_ST, source_length_S)
-        embedded_STE = self.weights[SOURCE][source_ST].astype(np.float64)
+        embedded_STE = self.weights[Name.SOURCE][source_ST].astype(np.float64)
         stacks = []
         for way in ("forward", "backward"):
             x_STD = embedded_STE
@@ -47,7 +47,7 @@ class S2SReference(Reference):
 
     def step(self, token_SK: Ids, memory: Arrays, state: Arrays) -> tuple[Array, Array, Arrays]:
         a, shape = self.architecture, token_SK.shape
-        embedded_RE = self.weights[TARGET][token_SK.reshape(-1)].astype(np.float64)
+        embedded_RE = self.weights[Name.TARGET][token_SK.reshape(-1)].astype(np.float64)
         hidden_RH = self._cell(embedded_RE, state["hidden0"], "decoder.0.0")
         context_RM, attention_SKT = self._attend(hidden_RH, memory, shape)
         for cell in range(1, a.base_cells):
@@ -79,8 +79,7 @@ class S2SReference(Reference):
                 new_SH = self._cell(x_STD[:, place] if cell == 0 else None, new_SH, f"{name}.{cell}")
             hidden_SH = np.where(mask_ST[:, place, None] > 0, new_SH, hidden_SH)
             outputs_STH[:, place] = hidden_SH
-        is_added = a.skip and (number > 0)
-        return outputs_STH + x_STD if is_added else outputs_STH
+        return outputs_STH + x_STD if a.skip and number > 0 else outputs_STH
 
     def _cell(self, inputs_RD: Array | None, hidden_RH: Array, name: str) -> Array:
         """A GRU's new state; a cell without inputs is a transition."""
@@ -98,12 +97,10 @@ class S2SReference(Reference):
         return (1 - update) * candidate + update * hidden_RH
 
     def _attend(self, hidden_RH: Array, memory: Arrays, shape: tuple[int, ...]) -> tuple[Array, Array]:
-        query_RM = self._product(hidden_RH, "attention.query")
-        query_SK1M = query_RM.reshape(*shape, 1, -1)
+        query_SK1M = self._product(hidden_RH, "attention.query").reshape(*shape, 1, -1)
         scores_SKT = np.tanh(query_SK1M + memory["keys"][:, None]) @ self.weights["attention.direction"]
         attention_SKT = masked_softmax(scores_SKT, memory["mask"][:, None])
-        context_SKM = attention_SKT @ memory["values"]
-        return context_SKM.reshape(len(hidden_RH), -1), attention_SKT
+        return (attention_SKT @ memory["values"]).reshape(len(hidden_RH), -1), attention_SKT
 
     def _dense(self, rows: Array, name: str) -> Array:
         return self._product(rows, name) + self.weights[f"{name}.bias"]

@@ -9,14 +9,7 @@ from math import erf
 
 import numpy as np
 
-from dragoman_export.reference.imported import (
-    POSITIONS,
-    SOURCE,
-    TARGET,
-    TARGET_POSITIONS,
-    Activation,
-    TransformerArchitecture,
-)
+from dragoman_export.reference.imported import Activation, Name, TransformerArchitecture
 from dragoman_export.reference.model import (
     Array,
     Arrays,
@@ -45,7 +38,7 @@ class TransformerReference(Reference):
     def encode(self, source_ST: Ids, source_length_S: Ids) -> tuple[Arrays, Arrays]:
         a, sentences = self.architecture, len(source_ST)
         mask_ST = source_mask(source_ST, source_length_S)
-        x_STD = self._embed(SOURCE, source_ST, POSITIONS, np.arange(source_ST.shape[1]))
+        x_STD = self._embed(Name.SOURCE, source_ST, Name.POSITIONS, np.arange(source_ST.shape[1]))
         for number in range(a.encoder_layers):
             layer = f"encoder_layers.{number}"
 
@@ -72,7 +65,7 @@ class TransformerReference(Reference):
     def step(self, token_SK: Ids, memory: Arrays, state: Arrays) -> tuple[Array, Array, Arrays]:
         a, shape, age_R = self.architecture, token_SK.shape, state["age"]
         new: Arrays = {"age": age_R + 1}
-        x_SKD = self._embed(TARGET, token_SK, TARGET_POSITIONS, age_R.reshape(shape))
+        x_SKD = self._embed(Name.TARGET, token_SK, Name.TARGET_POSITIONS, age_R.reshape(shape))
         attentions: list[Array] = []
         for number in range(a.decoder_layers):
             layer = f"decoder_layers.{number}"
@@ -80,9 +73,8 @@ class TransformerReference(Reference):
             def recall(x_SKD: Array, number: int = number, layer: str = layer) -> Array:
                 rows_R1D = x_SKD.reshape(-1, 1, a.width)
                 if a.past == "ssru":
-                    gate_RD, added_RD = np.split(
-                        self.linear(rows_R1D[:, 0], f"{layer}.ssru.input"), 2, axis=-1
-                    )
+                    both = self.linear(rows_R1D[:, 0], f"{layer}.ssru.input")
+                    gate_RD, added_RD = np.split(both, 2, axis=-1)
                     forget_RD = sigmoid(gate_RD)
                     cell_RD = forget_RD * state[f"cell{number}"] + (1 - forget_RD) * added_RD
                     new[f"cell{number}"] = cell_RD
@@ -115,8 +107,7 @@ class TransformerReference(Reference):
     def _embed(self, embedding: str, token: Ids, positions: str, position: Ids) -> Array:
         table_LD = self.weights[positions]
         vectors: Array = table_LD[np.minimum(position, len(table_LD) - 1)]
-        embedded: Array = self.weights[embedding][token].astype(np.float64)
-        return embedded * self.architecture.embedding_scale + vectors
+        return self.weights[embedding][token].astype(np.float64) * self.architecture.embedding_scale + vectors
 
     def _residual(self, x: Array, name: str, sublayer: Callable[[Array], Array]) -> Array:
         """The sublayer's change added to its input; normalised before it, or the sum."""
@@ -137,10 +128,8 @@ class TransformerReference(Reference):
     def _heads(self, projected_XND: Array, parts: int) -> list[Array]:
         """[X, N, parts · D] -> [X, H, N, A], as many as there are parts."""
         heads = self.architecture.heads
-        return [
-            part.reshape(*part.shape[:2], heads, -1).swapaxes(1, 2)
-            for part in np.split(projected_XND, parts, axis=-1)
-        ]
+        split = np.split(projected_XND, parts, axis=-1)
+        return [part.reshape(*part.shape[:2], heads, -1).swapaxes(1, 2) for part in split]
 
     def _attend(self, query: Array, keys: Array, values: Array, mask: Array) -> tuple[Array, Array]:
         """Scaled dot products of all heads (section 3.2.1): context [X, Q, D], weights [X, H, Q, N]."""

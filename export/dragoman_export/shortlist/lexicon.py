@@ -116,14 +116,12 @@ class _Known:
         self._found = self._all = 0
 
     def id_of(self, tokenizer: Tokenizer, piece: str) -> int | None:
-        """The token of a piece, or None."""
         id_ = tokenizer.id_of(piece)
         self._all += 1
         self._found += id_ is not None
         return id_
 
     def check(self) -> None:
-        """Raises LexiconError where they are too few."""
         if self._found < MIN_KNOWN * self._all or not self._found:
             raise LexiconError(
                 f"{self._path} is of another vocabulary than the model, which has {self._found:,} of its "
@@ -159,8 +157,7 @@ def _read_table(
         np.array(list(probabilities.values())),
         source_vocabulary=source.vocabulary_size,
     )
-    by_id = np.arange(target.vocabulary_size, 0, -1)
-    return make_shortlist(table, by_id, source, target, options)
+    return make_shortlist(table, np.arange(target.vocabulary_size, 0, -1), source, target, options)
 
 
 def _read_map(
@@ -176,9 +173,8 @@ def _read_map(
             raise LexiconError(
                 f"{path}, line {number}: no tab between source and target pieces: {line!r:.80}"
             )
-        targets = [
-            id_ for piece in values.split(" ") if piece and (id_ := known.id_of(target, piece)) is not None
-        ]
+        ids = [known.id_of(target, piece) for piece in values.split(" ") if piece]
+        targets = [id_ for id_ in ids if id_ is not None]
         if not key:
             always += targets
             continue
@@ -198,7 +194,6 @@ def _read_map(
 
 
 def _lines(path: Path) -> Lines:
-    """Lines that are not blank."""
     try:
         with path.open("rb") as file:
             is_gzipped = file.read(2) == b"\x1f\x8b"
@@ -228,10 +223,8 @@ def make_shortlist(
     """
     pruned = table.prune(max_targets=options.max_targets, min_probability=options.min_probability)
     frequent = np.argsort(-np.asarray(count), kind="stable")[: options.num_frequent]
-    rows = [
-        pruned.target_P[pruned.first_V[token] : pruned.first_V[token + 1]]
-        for token in range(source.vocabulary_size)
-    ]
+    # The last row is that of no source token.
+    rows = np.split(pruned.target_P, pruned.first_V[1:])[: source.vocabulary_size]
     return shortlist_of(rows, frequent, source, target)
 
 

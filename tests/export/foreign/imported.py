@@ -1,27 +1,12 @@
 """Transformers of random arrays, as importers give them, and what the reference of such a model says."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from click.testing import CliRunner
-from dragoman_bundle import Bundle, open_bundle
 
-from dragoman_export.get.cli import get
 from dragoman_export.importers.subjects import sinusoids
 from dragoman_export.model import ImportedModel, Subject
-from dragoman_export.reference.imported import (
-    BIAS,
-    OUTPUT,
-    POSITIONS,
-    SOURCE,
-    TARGET,
-    TARGET_POSITIONS,
-    Floats,
-    Imported,
-    TransformerArchitecture,
-    layer_parts,
-)
+from dragoman_export.reference.imported import Floats, Imported, Name, TransformerArchitecture, layer_parts
 from dragoman_export.reference.model import ReferenceStepper, ReferenceSteps
 
 WIDTH, UNITS, VOCABULARY = 32, 48, 60
@@ -29,15 +14,9 @@ WIDTH, UNITS, VOCABULARY = 32, 48, 60
 
 def make_arrays(**changes: Any) -> Imported:
     """Two layers a side; `changes` are settings of the architecture."""
-    settings: dict[str, Any] = {
-        "past": "self-attention",
-        "norm": "post",
-        "activation": "relu",
-        "embedding_scale": 1.0,
-        "bos": 2,
-        "never_produced": (0, 2),
-    }
     sizes = {"width": WIDTH, "heads": 4, "feed_forward": UNITS, "encoder_layers": 2, "decoder_layers": 2}
+    settings: dict[str, Any] = {"past": "self-attention", "norm": "post", "activation": "relu"}
+    settings |= {"embedding_scale": 1.0, "bos": 2, "never_produced": (0, 2)}
     architecture = TransformerArchitecture(**(sizes | settings | changes))
     random = np.random.default_rng(3)
     weights: dict[str, Floats] = {}
@@ -52,9 +31,9 @@ def make_arrays(**changes: Any) -> Imported:
     def norm(name: str) -> None:
         weights[f"{name}.weight"], weights[f"{name}.bias"] = 1 + draw(WIDTH, size=0.1), draw(WIDTH, size=0.1)
 
-    weights[SOURCE] = weights[TARGET] = weights[OUTPUT] = draw(VOCABULARY, WIDTH, size=0.5)
-    weights[POSITIONS] = weights[TARGET_POSITIONS] = sinusoids(110, WIDTH)
-    weights[BIAS] = draw(VOCABULARY, size=0.3)
+    weights[Name.SOURCE] = weights[Name.TARGET] = weights[Name.OUTPUT] = draw(VOCABULARY, WIDTH, size=0.5)
+    weights[Name.POSITIONS] = weights[Name.TARGET_POSITIONS] = sinusoids(110, WIDTH)
+    weights[Name.BIAS] = draw(VOCABULARY, size=0.3)
     for side in ("encoder", "decoder"):
         for part in layer_parts(architecture):
             if part.side == side and part.inputs:
@@ -72,6 +51,14 @@ def imported(subject: Subject) -> Imported:
     return subject.model.imported
 
 
+def assert_same(found: Imported, expected: Imported) -> None:
+    """Of architecture and weights."""
+    assert found.architecture == expected.architecture
+    assert found.weights.keys() == expected.weights.keys()
+    for name, weight in expected.weights.items():
+        assert np.array_equal(found.weights[name], weight), name
+
+
 def log_probabilities(subject: Subject, source: list[int], target: list[int]) -> list[float]:
     """Of each token of a target and of its end."""
     bos, eos = subject.target_tokenizer.bos_id, subject.target_tokenizer.eos_id
@@ -87,20 +74,3 @@ def open_reference(subject: Subject) -> ReferenceStepper:
         source_pad_id=subject.source_tokenizer.pad_id,
         eos_id=subject.target_tokenizer.eos_id,
     )
-
-
-def got(source: Path, folder: Path, *options: object) -> Bundle:
-    """The bundle that `dragoman get` makes there of a model that is here."""
-    arguments = [str(each) for each in (source, "--out", folder, *options)]
-    result = CliRunner().invoke(get, arguments)
-    assert result.exit_code == 0, result.output
-    return open_bundle(folder)
-
-
-def refusal(source: Path, folder: Path, *options: object) -> str:
-    """What `dragoman get` says that makes no bundle there."""
-    arguments = [str(each) for each in (source, "--out", folder, *options)]
-    result = CliRunner().invoke(get, arguments)
-    assert result.exit_code in (1, 2)
-    assert not folder.parent.exists()
-    return " ".join(result.output.split())

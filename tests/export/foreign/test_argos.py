@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.export.commands import got, refusal
 from tests.export.ctranslate2_model import ARGOS_METADATA, pack, write_package
-from tests.export.foreign.imported import got, imported, refusal
+from tests.export.foreign.imported import imported
 
-from dragoman_export.importers.argos import load_ctranslate2, unpack
+from dragoman_export.importers.ctranslate2 import load_ctranslate2, unpack
 from dragoman_export.importers.files import FormatError
+from dragoman_export.importers.reading import Reading
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def test_unpacked_it_is_read_as_well(package: Path, tmp_path: Path) -> None:
     Path(shutil.make_archive(str(tmp_path / "flat"), "zip", package)).rename(flat)
     assert load_ctranslate2(flat).target_language == "en"
     # Languages may be given otherwise.
-    subject = load_ctranslate2(package, target_language="en-GB")
+    subject = load_ctranslate2(package, Reading(target_language="en-GB"))
     assert (subject.source_language, subject.target_language) == ("de", "en-GB")
     assert "--target-language en-GB" in subject.training
 
@@ -94,16 +96,15 @@ def test_a_file_that_is_missing_is_named_as_it_is_in_the_package(
 
 def test_a_file_that_is_no_archive_is_refused_and_nothing_written(tmp_path: Path) -> None:
     (tmp_path / "m.argosmodel").write_bytes(b"PK\x03\x04 and so on")
-    said = refusal(tmp_path / "m.argosmodel", tmp_path / "o" / "1")
-    assert "is no ZIP archive, or is damaged" in said
+    assert "is no ZIP archive, or is damaged" in refusal(tmp_path / "m.argosmodel", tmp_path / "o" / "1")
 
 
 def test_a_package_has_its_tokenizer_and_is_not_larger_than_allowed(package: Path, tmp_path: Path) -> None:
     archive = pack(package, tmp_path / "large.argosmodel")
     with pytest.raises(FormatError, match="are allowed; allow more with --max-unpacked-size"):
-        load_ctranslate2(archive, max_bytes=2000)
+        load_ctranslate2(archive, Reading(max_unpacked_size=0))
     with pytest.raises(FormatError, match="is a package of Argos, which has its tokenizer; give none"):
-        load_ctranslate2(package, source_tokenizer=package / "sentencepiece.model")
+        load_ctranslate2(package, Reading(source_tokenizer=package / "sentencepiece.model"))
 
 
 def write_zip(path: Path, content: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
@@ -133,8 +134,7 @@ def test_a_path_that_leads_out_is_refused_before_anything_is_written(name: str, 
     # As no library would write it.
     raw = archive.read_bytes()
     place = b"m/longer-than-any-of-the-names"
-    told = name.encode().ljust(len(place), b"x")
-    archive.write_bytes(raw.replace(place, told))
+    archive.write_bytes(raw.replace(place, name.encode().ljust(len(place), b"x")))
     with pytest.raises(FormatError, match=r"leads out of the archive|no ZIP archive"):
         unpack_all(archive, tmp_path / "deep" / "out")
     assert sorted(tmp_path.rglob("*")) == [archive]
@@ -167,8 +167,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
 @pytest.mark.parametrize("told", [10, 5_000, 200_000])
 def test_a_size_that_is_a_lie_is_found_out(told: int, tmp_path: Path) -> None:
     archive = write_zip(tmp_path / "a.zip", {"a": np.random.default_rng(1).bytes(100_000)})
-    raw = archive.read_bytes()
-    archive.write_bytes(raw.replace(struct.pack("<I", 100_000), struct.pack("<I", told)))
+    archive.write_bytes(archive.read_bytes().replace(struct.pack("<I", 100_000), struct.pack("<I", told)))
     with pytest.raises(FormatError, match=r"damaged: Bad CRC|is said to have 200000 bytes, and has 100000"):
         unpack_all(archive, tmp_path / "out")
     assert sum(path.stat().st_size for path in tmp_path.glob("out/*")) <= max(told, 100_000)

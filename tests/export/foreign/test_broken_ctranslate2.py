@@ -8,20 +8,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.export.commands import refusal
 from tests.export.ctranslate2_model import SOURCE, TARGET, WIDTH, Form, binary, write_model
-from tests.export.foreign.imported import refusal
 from tests.export.marian_checkpoint import train_spm
 
-from dragoman_export.importers.argos import load_ctranslate2
+from dragoman_export.importers.ctranslate2 import load_ctranslate2
 from dragoman_export.importers.ctranslate2_variables import read_binary
 from dragoman_export.importers.files import FormatError
+from dragoman_export.importers.reading import Reading
+from dragoman_export.model import Subject
 
 FLAG = np.array(1, np.int8)
 NORM = np.ones(WIDTH, np.float32)
 
 
-def load(folder: Path, **options: Any) -> Any:
-    return load_ctranslate2(folder, source_language="de", target_language="en", **options)
+def load(folder: Path, tokenizer: Path | None = None) -> Subject:
+    given = Reading(source_language="de", target_language="en", source_tokenizer=tokenizer)
+    return load_ctranslate2(folder, given)
 
 
 @pytest.fixture
@@ -130,9 +133,7 @@ def test_other_files_are_refused_by_what_was_found(model: Path, content: bytes, 
         ({"decoder/alignment_layer": np.array(4, np.int16)}, "those of layer 4; there are 1"),
     ],
 )
-def test_what_our_transformer_has_no_place_for_is_named(
-    more: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_what_our_transformer_has_not_is_named(more: dict[str, Any], message: str, tmp_path: Path) -> None:
     write_model(tmp_path, Form(more=more))
     with pytest.raises(FormatError, match=message):
         load(tmp_path)
@@ -147,8 +148,7 @@ def test_what_our_transformer_has_no_place_for_is_named(
     ],
 )
 def test_codes_without_a_sound_scale_are_refused(scale: Any, message: str, tmp_path: Path) -> None:
-    more = {"encoder/layer_0/ffn/linear_0/weight_scale": scale}
-    write_model(tmp_path, Form(numbers="int8", more=more))
+    write_model(tmp_path, Form(numbers="int8", more={"encoder/layer_0/ffn/linear_0/weight_scale": scale}))
     with pytest.raises(FormatError, match=message):
         load(tmp_path)
 
@@ -215,10 +215,10 @@ def test_a_file_that_is_missing_or_of_another_kind_is_named(
 def test_a_tokenizer_of_another_vocabulary_is_refused(model: Path, tmp_path: Path) -> None:
     (tmp_path / "other.spm").write_bytes(train_spm(["старый человек видит собаку"], 30))
     with pytest.raises(FormatError, match="is the sentencepiece model of another vocabulary than"):
-        load(model, source_tokenizer=tmp_path / "other.spm")
+        load(model, tmp_path / "other.spm")
     (tmp_path / "other.spm").write_bytes(b"no model")
     with pytest.raises(FormatError, match=r"other\.spm"):
-        load(model, source_tokenizer=tmp_path / "other.spm")
+        load(model, tmp_path / "other.spm")
 
 
 def test_of_what_is_refused_nothing_is_written(model: Path, tmp_path: Path) -> None:

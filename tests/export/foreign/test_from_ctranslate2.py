@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from dragoman_bundle import Bundle, search
 from sentencepiece import sentencepiece_model_pb2
+from tests.export.commands import got
 from tests.export.ctranslate2_model import TARGET, Form, write_model
-from tests.export.foreign.imported import got, imported, log_probabilities, open_reference
+from tests.export.foreign.imported import imported, log_probabilities, open_reference
 
 from dragoman_export.graphs.step_end import searchable_size
-from dragoman_export.importers.argos import load_ctranslate2
+from dragoman_export.importers.ctranslate2 import load_ctranslate2
 from dragoman_export.importers.files import FormatError
+from dragoman_export.importers.reading import Reading
 from dragoman_export.model import Subject
 from dragoman_export.parity.loss import score_alone
 from dragoman_export.parity.onnx_stepper import OnnxStepper
@@ -36,7 +38,10 @@ PAIRS = [([3, 5, 4, 7, 3], [4, 3, 9]), ([6], []), ([8, 3, 3, 8, 9, 5, 4, 10], [5
 
 
 def load(folder: Path) -> Subject:
-    return load_ctranslate2(folder, source_language="de", target_language="en")
+    return load_ctranslate2(folder, Reading(source_language="de", target_language="en"))
+
+
+Answers = dict[str, Any]
 
 
 def scale_of(subject: Subject) -> float:
@@ -58,16 +63,10 @@ def assert_kept(folder: Path, form: Form) -> None:
 def test_every_form_is_the_model_that_it_was(version: int, numbers: str, tmp_path: Path) -> None:
     # Names of variables follow from flags and versions, and numbers are read alike whatever they are of.
     for number, flags in enumerate(FLAGS if numbers == "float32" else FLAGS[::5]):
-        is_pre_norm, has_learned_positions, is_tied, is_shared = flags
-        form = Form(
-            version=version,
-            numbers=numbers,
-            is_pre_norm=is_pre_norm,
-            has_learned_positions=has_learned_positions,
-            is_tied=is_tied,
-            is_shared=is_shared,
+        named = dict(
+            zip(("is_pre_norm", "has_learned_positions", "is_tied", "is_shared"), flags, strict=True)
         )
-        assert_kept(tmp_path / str(number), form)
+        assert_kept(tmp_path / str(number), Form(version=version, numbers=numbers, **named))
 
 
 @pytest.mark.parametrize("activation", range(5))
@@ -81,11 +80,8 @@ def test_what_is_added_to_a_variance_is_what_config_json_says(epsilon: float, tm
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_a_decoder_that_starts_from_zero_has_a_token_more_that_begins(
-    is_shared: bool, tmp_path: Path
-) -> None:
-    form = Form(starts_from_zero=True, is_shared=is_shared, is_pre_norm=False)
-    assert_kept(tmp_path, form)
+def test_a_decoder_that_starts_from_zero_has_a_token_more(is_shared: bool, tmp_path: Path) -> None:
+    assert_kept(tmp_path, Form(starts_from_zero=True, is_shared=is_shared, is_pre_norm=False))
     subject = load(tmp_path)
     assert subject.target_tokenizer.bos_id == len(TARGET) + 1
     size = subject.target_tokenizer.vocabulary_size
@@ -107,8 +103,7 @@ def test_a_source_ends_where_the_model_says_so(tmp_path: Path) -> None:
 
 
 def test_older_models_tell_their_tokens_in_variables(tmp_path: Path) -> None:
-    start = {"with_target_bos": np.array(0, np.int8)}
-    write_model(tmp_path, Form(version=5, more=start))
+    write_model(tmp_path, Form(version=5, more={"with_target_bos": np.array(0, np.int8)}))
     subject = load(tmp_path)
     assert subject.target_tokenizer.bos_id == subject.target_tokenizer.eos_id == 2
 
@@ -116,8 +111,7 @@ def test_older_models_tell_their_tokens_in_variables(tmp_path: Path) -> None:
 def test_embeddings_are_multiplied_by_what_the_model_says(tmp_path: Path) -> None:
     flags = {f"{side}/scale_embeddings": np.array(0, np.int8) for side in ("encoder", "decoder")}
     write_model(tmp_path, Form(more=flags))
-    subject = load(tmp_path)
-    assert scale_of(subject) == 1
+    assert scale_of(load(tmp_path)) == 1
     write_model(tmp_path, Form(more={name: np.array(3, np.float32) for name in flags}))
     assert scale_of(load(tmp_path)) == 3
 
@@ -131,7 +125,7 @@ def test_embeddings_are_multiplied_by_what_the_model_says(tmp_path: Path) -> Non
         (Form(version=6, numbers="int8", is_pre_norm=False, is_shared=True, is_tied=False), "fp32"),
     ],
 )
-def test_a_bundle_gives_every_token_the_probability_that_it_had(
+def test_a_bundle_gives_tokens_the_probability_that_they_had(
     form: Form, precisions: str, tmp_path: Path
 ) -> None:
     model = write_model(tmp_path / "m", form)
@@ -207,15 +201,18 @@ NAMES = ("aren-transliteration", "aren-transliteration-i16", "aren-transliterati
 trained = pytest.mark.skipif(not FOLDER.is_dir(), reason="the trained model is not here")
 
 
+def load_arabic(name: str) -> Subject:
+    return load_ctranslate2(FOLDER / name, Reading(source_language="ar", target_language="en"))
+
+
 @pytest.fixture(scope="module")
-def answers() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((FOLDER / "parity.json").read_text(encoding="utf-8"))
-    return found
+def answers() -> Answers:
+    return json.loads((FOLDER / "parity.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module", params=NAMES)
 def subject(request: pytest.FixtureRequest) -> Subject:
-    return load_ctranslate2(FOLDER / request.param, source_language="ar", target_language="en")
+    return load_arabic(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +227,7 @@ def stepper_of(bundle: Bundle) -> OnnxStepper:
     return OnnxStepper.between(bundle.source_tokenizer, bundle.target_tokenizer, bundle.path / "fp32")
 
 
-def runs(answers: dict[str, Any], name: str, beam_size: int) -> list[dict[str, Any]]:
+def runs(answers: Answers, name: str, beam_size: int) -> list[dict[str, Any]]:
     """What CTranslate2 answers to each name, computing in float32."""
     (found,) = (
         run["results"]
@@ -254,9 +251,7 @@ def spelling(subject: Subject, source: str, target: str) -> list[float]:
     return log_probabilities(subject, ids, target_ids)
 
 
-def decode(
-    subject: Subject, stepper: Any, sources: list[str], beam_size: int
-) -> list[list[search.Hypothesis]]:
+def decode(subject: Subject, stepper: Any, sources: list[str], beam_size: int) -> Any:
     decoding = replace(subject.decoding, beam_size=beam_size, length_penalty=1.0)
     return search.beam_search(stepper, subject.source_tokenizer.encode_ids(sources), decoding)
 
@@ -264,7 +259,7 @@ def decode(
 @pytest.mark.parametrize("beam_size", [1, 4])
 @trained
 def test_the_reference_spells_every_name_as_ctranslate2_does(
-    answers: dict[str, Any], subject: Subject, beam_size: int, monkeypatch: pytest.MonkeyPatch
+    answers: Answers, subject: Subject, beam_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # By which they rank hypotheses.
     monkeypatch.setattr(search, "length_penalty", lambda num_tokens, alpha: float(num_tokens**alpha))
@@ -277,10 +272,8 @@ def test_the_reference_spells_every_name_as_ctranslate2_does(
 
 
 @trained
-def test_every_token_has_the_probability_that_ctranslate2_gives_it(
-    answers: dict[str, Any], bundle: Bundle
-) -> None:
-    subject = load_ctranslate2(FOLDER / NAMES[0], source_language="ar", target_language="en")
+def test_tokens_have_the_probability_that_ctranslate2_gives_them(answers: Answers, bundle: Bundle) -> None:
+    subject = load_arabic(NAMES[0])
     source, target = subject.source_tokenizer, subject.target_tokenizer
     stepper = stepper_of(bundle)
     largest = 0.0
@@ -296,9 +289,7 @@ def test_every_token_has_the_probability_that_ctranslate2_gives_it(
 
 
 @trained
-def test_every_hypothesis_has_the_score_that_ctranslate2_gives_it(
-    answers: dict[str, Any], subject: Subject
-) -> None:
+def test_hypotheses_have_the_score_that_ctranslate2_gives_them(answers: Answers, subject: Subject) -> None:
     for run in runs(answers, name_of(subject), beam_size=4):
         for hypothesis in run["hypotheses"]:
             found = spelling(subject, run["source"], hypothesis["text"])
@@ -307,10 +298,8 @@ def test_every_hypothesis_has_the_score_that_ctranslate2_gives_it(
 
 @pytest.mark.parametrize("beam_size", [1, 4])
 @trained
-def test_the_bundle_spells_every_name_as_ctranslate2_does(
-    answers: dict[str, Any], bundle: Bundle, beam_size: int
-) -> None:
-    subject = load_ctranslate2(FOLDER / NAMES[0], source_language="ar", target_language="en")
+def test_the_bundle_spells_as_ctranslate2_does(answers: Answers, bundle: Bundle, beam_size: int) -> None:
+    subject = load_arabic(NAMES[0])
     expected = runs(answers, NAMES[0], beam_size)
     found = decode(subject, stepper_of(bundle), [run["source"] for run in expected], beam_size)
     for run, hypotheses in zip(expected, found, strict=True):

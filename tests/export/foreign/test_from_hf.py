@@ -13,12 +13,14 @@ import pytest
 import torch
 from dragoman_bundle import Bundle, search
 from tests.engine import house
-from tests.export.foreign.imported import got, imported, open_reference, refusal
-from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, their_tokenizer, write_marian
+from tests.export.commands import got, refusal
+from tests.export.foreign.imported import imported, open_reference
+from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, changed, their_tokenizer, write_marian
 
 from dragoman_export.graphs.step_end import block_size
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.hf import load_checkpoint
+from dragoman_export.importers.reading import Reading
 from dragoman_server.engine import EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
@@ -54,14 +56,6 @@ def bundle(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle
     return got(checkpoint, folder, "--precisions", "fp32,int8")
 
 
-def changed(checkpoint: Path, tmp_path: Path, file: str, changes: dict[str, Any]) -> Path:
-    """A copy of the checkpoint with other values in one of its files."""
-    folder = shutil.copytree(checkpoint, tmp_path / "m")
-    content = json.loads((folder / file).read_text()) | changes
-    (folder / file).write_text(json.dumps(content))
-    return folder
-
-
 def sources(bundle: Bundle) -> list[list[int]]:
     return [[*ids, bundle.manifest.source_ids.eos] for ids in bundle.source_tokenizer.encode_ids(TEXTS)]
 
@@ -71,9 +65,8 @@ def decode(bundle: Bundle, precision: str, beam_size: int) -> list[SentenceResul
     options = SearchOptions(
         beam_size=beam_size, num_hypotheses=1, length_penalty=0.0, max_output_tokens=MAX_TOKENS
     )
-    sentences = [
-        Sentence(source=tuple(source), options=options, return_attention=True) for source in sources(bundle)
-    ]
+    given = map(tuple, sources(bundle))
+    sentences = [Sentence(source=source, options=options, return_attention=True) for source in given]
     return house.decode(decoder, [sentences], EngineLimits())
 
 
@@ -118,9 +111,7 @@ def generate(
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_the_engine_finds_the_tokens_that_generate_finds(
-    checkpoint: Path, bundle: Bundle, beam_size: int
-) -> None:
+def test_the_engine_finds_what_generate_finds(checkpoint: Path, bundle: Bundle, beam_size: int) -> None:
     lengths = set()
     for source, result in zip(sources(bundle), decode(bundle, "fp32", beam_size), strict=True):
         (found,) = result.hypotheses
@@ -136,7 +127,7 @@ def test_where_lengths_count_the_search_differs_in_how_it_divides_and_when_it_en
 ) -> None:
     # The first of the two made theirs.
     monkeypatch.setattr(search, "length_penalty", lambda num_tokens, alpha: float(num_tokens**alpha))
-    subject = load_checkpoint(str(checkpoint))
+    subject = load_checkpoint(checkpoint)
     source, stepper = subject.source_tokenizer, open_reference(subject)
     decoding = replace(subject.decoding, length_penalty=1.0, max_output_tokens=MAX_TOKENS)
     generator = np.random.default_rng(1)
@@ -148,9 +139,8 @@ def test_where_lengths_count_the_search_differs_in_how_it_divides_and_when_it_en
         assert list(ours.tokens) == tokens
         if ours.ended:  # At the limit theirs is longer, by a certain end.
             assert ours.score == pytest.approx(score, abs=1e-4)
-        tokens, score = generate(
-            checkpoint, ids, decoding.beam_size, length_penalty=1.0, early_stopping=False
-        )
+        beam = decoding.beam_size
+        tokens, score = generate(checkpoint, ids, beam, length_penalty=1.0, early_stopping=False)
         if list(ours.tokens) != tokens:
             # It went on, and found one that is better by its measure.
             assert score > ours.score
@@ -172,7 +162,7 @@ def test_where_lengths_count_the_search_differs_in_how_it_divides_and_when_it_en
 def test_the_card_tells_where_the_search_is_defined_otherwise(
     checkpoint: Path, tmp_path: Path, changes: dict[str, Any], told: str, not_told: str
 ) -> None:
-    training = load_checkpoint(str(changed(checkpoint, tmp_path, "generation_config.json", changes))).training
+    training = load_checkpoint(changed(checkpoint, tmp_path, "generation_config.json", changes)).training
     training = " ".join(training.split())
     assert "here by ((5 + length) / 6)^a" in training
     assert told in training
@@ -251,7 +241,7 @@ def test_a_bundle_of_one_target_language_begins_every_sentence_with_its_token(
     card = (folder / "README.md").read_text()
     assert "dragoman get opus-mt-de-en --target-language fr --language-token '>>fra<<' \\\n  --out" in card
     with pytest.raises(FormatError, match="has no language token '>>spa<<'; it has >>fra<<"):
-        load_checkpoint(str(checkpoint), language_token=">>spa<<")
+        load_checkpoint(checkpoint, Reading(language_token=">>spa<<"))
 
 
 @pytest.mark.parametrize("way", ["added_tokens.json", "tokenizer_config.json"])
@@ -270,10 +260,10 @@ def test_a_language_token_that_was_added_to_the_tokenizer_is_read(tmp_path: Path
     text = ">>spa<< der mann ruft"
     expected = their_tokenizer(folder)(text)["input_ids"]
     assert expected[0] == free
-    source = load_checkpoint(str(folder)).source_tokenizer
+    source = load_checkpoint(folder).source_tokenizer
     assert [*source.encode_ids([text])[0], 0] == expected
     assert source.piece(free) == ">>spa<<"
-    preset = load_checkpoint(str(folder), language_token=">>spa<<").source_tokenizer
+    preset = load_checkpoint(folder, Reading(language_token=">>spa<<")).source_tokenizer
     assert [*preset.encode_ids(["der mann ruft"])[0], 0] == expected
 
 
@@ -302,22 +292,18 @@ def test_tokens_that_were_added_and_would_be_lost_are_refused_by_name(
     folder = tmp_path / "m"
     write_marian(folder, vocab_size=64, decoder_vocab_size=64)
     path = folder / file
-    content = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps(content | change))
+    path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else {}) | change))
     with pytest.raises(FormatError, match=message):
-        load_checkpoint(str(folder))
+        load_checkpoint(folder)
 
 
 def test_older_files_of_weights_are_read_as_well(tmp_path: Path) -> None:
     model = write_marian(tmp_path / "m")
     (tmp_path / "m" / "model.safetensors").unlink()
     for format_of_2020 in (False, True):
-        torch.save(
-            model.state_dict(),
-            tmp_path / "m" / "pytorch_model.bin",
-            _use_new_zipfile_serialization=not format_of_2020,
-        )
-        loaded = imported(load_checkpoint(str(tmp_path / "m")))
+        path = tmp_path / "m" / "pytorch_model.bin"
+        torch.save(model.state_dict(), path, _use_new_zipfile_serialization=not format_of_2020)
+        loaded = imported(load_checkpoint(tmp_path / "m"))
         assert np.array_equal(loaded.weights["output.bias"], model.final_logits_bias[0].numpy())
         shared = model.model.shared.weight.detach().numpy()
         assert np.array_equal(loaded.weights["source_embedding.weight"], shared)
@@ -339,7 +325,7 @@ def test_a_file_of_weights_that_would_run_something_is_refused(
     for is_zip in (True, False):
         torch.save({"x": Harm()}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=is_zip)
         with pytest.raises(FormatError, match=r"names posix\.system, which no weights need"):
-            load_checkpoint(str(folder))
+            load_checkpoint(folder)
     assert not (tmp_path / "harmed").exists()
 
 
@@ -350,12 +336,11 @@ def test_weights_that_are_not_those_of_the_configuration_are_refused(tmp_path: P
     lost = {key: value for key, value in whole.items() if "decoder.layers.1.fc1" not in key}
     torch.save(lost, tmp_path / "m" / "pytorch_model.bin")
     with pytest.raises(FormatError, match=r"decoder\.layers\.1\.fc1\.bias is only in one of them"):
-        load_checkpoint(str(tmp_path / "m"))
-    torch.save(
-        whole | {"model.encoder.layers.9.fc1.bias": torch.zeros(3)}, tmp_path / "m" / "pytorch_model.bin"
-    )
+        load_checkpoint(tmp_path / "m")
+    more = whole | {"model.encoder.layers.9.fc1.bias": torch.zeros(3)}
+    torch.save(more, tmp_path / "m" / "pytorch_model.bin")
     with pytest.raises(FormatError, match=r"encoder\.layers\.9\.fc1\.bias is only in one of them"):
-        load_checkpoint(str(tmp_path / "m"))
+        load_checkpoint(tmp_path / "m")
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "pytorch_model.bin"])
@@ -365,7 +350,7 @@ def test_damaged_weights_are_refused(checkpoint: Path, tmp_path: Path, file: str
     (folder / "model.safetensors").unlink()
     (folder / file).write_bytes(weights[:5000])
     with pytest.raises(FormatError, match="is damaged, or no file of weights"):
-        load_checkpoint(str(folder))
+        load_checkpoint(folder)
 
 
 @pytest.mark.parametrize("missing", ["config.json", "model.safetensors", "source.spm", "vocab.json"])
@@ -399,7 +384,7 @@ def test_what_cannot_be_exported_is_refused_with_the_reason(
     checkpoint: Path, tmp_path: Path, file: str, change: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(FormatError, match=message):
-        load_checkpoint(str(changed(checkpoint, tmp_path, file, change)))
+        load_checkpoint(changed(checkpoint, tmp_path, file, change))
 
 
 def test_the_end_is_never_kept_out_and_most_new_tokens_go_before_the_greatest_length(
@@ -408,9 +393,9 @@ def test_the_end_is_never_kept_out_and_most_new_tokens_go_before_the_greatest_le
     file = "generation_config.json"
     barred = json.loads((checkpoint / file).read_text())["bad_words_ids"]
     changes = {"bad_words_ids": [*barred, [0]], "max_new_tokens": 30}
-    subject = load_checkpoint(str(changed(checkpoint, tmp_path, file, changes)))
+    subject = load_checkpoint(changed(checkpoint, tmp_path, file, changes))
     assert 0 not in imported(subject).architecture.never_produced
-    assert imported(subject).architecture == imported(load_checkpoint(str(checkpoint))).architecture
+    assert imported(subject).architecture == imported(load_checkpoint(checkpoint)).architecture
     assert subject.decoding.max_output_tokens == 30
 
 
@@ -422,12 +407,12 @@ def test_a_file_that_is_no_table_is_refused(
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / file).write_text(text)
     with pytest.raises(FormatError, match=f"{file} {message}"):
-        load_checkpoint(str(folder))
+        load_checkpoint(folder)
 
 
 def test_what_is_no_language_or_no_folder_here_is_refused(checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"^there is no folder .*opus"):
-        load_checkpoint(str(tmp_path / "opus"))
+        load_checkpoint(tmp_path / "opus")
     said = refusal(checkpoint, tmp_path / "o" / "1", "--source-language", "../x")
     assert "the source language is '../x', which is no code of a language" in said
 

@@ -1,21 +1,22 @@
 """Checkpoints of M2M100 and NLLB become bundles of many languages that decode as transformers does."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from click.testing import CliRunner
 from dragoman_bundle import Bundle, open_bundle
 from tests.engine.house import decode
+from tests.export.commands import call
+from tests.export.marian_checkpoint import changed
 from tests.export.multilingual_checkpoint import TEXT, write_multilingual
 
 from dragoman_export.get.cli import get
 from dragoman_export.importers.files import FormatError
 from dragoman_export.importers.hf import load_checkpoint
 from dragoman_export.importers.hf_tokenizers import languages_of
+from dragoman_export.importers.reading import Reading
 from dragoman_server.engine import EngineLimits
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
@@ -36,10 +37,8 @@ def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 @pytest.fixture(scope="module")
 def bundle(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     models = tmp_path_factory.mktemp("models")
-    result = CliRunner().invoke(
-        get, [str(checkpoint), "--models", str(models), "--precisions", "fp32,int8,fp16"]
-    )
-    assert result.exit_code == 0, result.output
+    code, said = call(get, checkpoint, "--models", models, "--precisions", "fp32,int8,fp16")
+    assert code == 0, said
     return open_bundle(models / "tiny-200" / "1")
 
 
@@ -52,8 +51,7 @@ def test_pieces_are_those_of_their_tokenizer(checkpoint: Path, bundle: Bundle, p
     from transformers import AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(checkpoint)
-    languages = bundle.manifest.languages
-    tokenizer.src_lang = languages[pair[0]].strip("_")
+    tokenizer.src_lang = bundle.manifest.languages[pair[0]].strip("_")
     for text in [*TEXT, "mann", "ein roter hund é"]:
         ids, (language, *expected) = source_ids(bundle.between(*pair), text), tokenizer(text)["input_ids"]
         # Of a toy's NLLB, theirs numbers <mask> before the languages; that of Meta's has a file for it.
@@ -81,14 +79,11 @@ def generate(model: Any, source: list[int], start: int, beam_size: int) -> tuple
     if beam_size > 1:
         return found, float(output.sequences_scores[0])
     logits = model(torch.tensor([source]), decoder_input_ids=torch.tensor([[2, start, *ids]])).logits[0, 1:-1]
-    scores = logits.log_softmax(-1).gather(1, torch.tensor(ids)[:, None])
-    return found, float(scores.sum())
+    return found, float(logits.log_softmax(-1).gather(1, torch.tensor(ids)[:, None]).sum())
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_the_engine_finds_what_generate_finds_for_every_pair(
-    checkpoint: Path, bundle: Bundle, beam_size: int
-) -> None:
+def test_the_engine_finds_what_generate_finds(checkpoint: Path, bundle: Bundle, beam_size: int) -> None:
     from transformers import M2M100ForConditionalGeneration
 
     model = M2M100ForConditionalGeneration.from_pretrained(checkpoint).eval()
@@ -133,13 +128,8 @@ def test_a_bundle_tells_its_languages(bundle: Bundle, checkpoint: Path) -> None:
 
 
 def test_the_codes_of_flores_are_those_that_callers_write() -> None:
-    codes = {
-        "arb_Arab": "ar",
-        "arb_Latn": "ar-Latn",
-        "srp_Cyrl": "sr",
-        "kas_Deva": "ks-Deva",
-        "zsm_Latn": "ms",
-    }
+    codes = {"arb_Arab": "ar", "arb_Latn": "ar-Latn", "srp_Cyrl": "sr", "kas_Deva": "ks-Deva"}
+    codes["zsm_Latn"] = "ms"
     assert languages_of(["<s>", *codes, "▁mul_Latn"]) == {code: token for token, code in codes.items()}
 
 
@@ -154,16 +144,14 @@ def test_the_codes_of_flores_are_those_that_callers_write() -> None:
 def test_what_is_not_whole_is_refused(
     checkpoint: Path, tmp_path: Path, file: str, change: dict[str, Any], message: str
 ) -> None:
-    folder = shutil.copytree(checkpoint, tmp_path / "m")
-    (folder / file).write_text(json.dumps(json.loads((folder / file).read_text()) | change))
     with pytest.raises(FormatError, match=message):
-        load_checkpoint(str(folder))
+        load_checkpoint(changed(checkpoint, tmp_path, file, change))
 
 
 def test_options_for_one_pair_are_refused(checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"of many languages, .* leave --source-language de out"):
-        load_checkpoint(str(checkpoint), source_language="de")
+        load_checkpoint(checkpoint, Reading(source_language="de"))
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / "sentencepiece.bpe.model").unlink()
     with pytest.raises(FormatError, match=r"has no sentencepiece\.bpe\.model; copy it"):
-        load_checkpoint(str(folder))
+        load_checkpoint(folder)

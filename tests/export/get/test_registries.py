@@ -59,28 +59,20 @@ def stop(seconds: float) -> None:
 
 def test_each_registry_tells_languages_version_size_and_licence(registries: RegistryServer) -> None:
     found = {registry: find(registries, registry) for registry in NAMES}
-    assert [(offer.source, offer.target) for offer in found.values()] == [
-        ("en", "fr"),
-        ("de", "en"),
-        ("de", "en"),
-    ]
+    pairs = [(offer.source, offer.target) for offer in found.values()]
+    assert pairs == [("en", "fr"), ("de", "en"), ("de", "en")]
     versions = [offer.version for offer in found.values()]
     assert versions == ["3.0-base-memory-firefox", "1.20230816-hf", "1.3-argos"]
     assert [offer.licence for offer in found.values()] == ["MPL-2.0", "apache-2.0", ""]
-    assert [file.name for file in found["firefox"].files] == [
-        "model.enfr.intgemm.alphas.bin",
-        "vocab.enfr.spm",
-        "lex.50.50.enfr.s2t.bin",
-    ]
+    names = ["model.enfr.intgemm.alphas.bin", "vocab.enfr.spm", "lex.50.50.enfr.s2t.bin"]
+    assert [file.name for file in found["firefox"].files] == names
     # Weights come in one form.
     assert [file.name for file in found["hf"].files] == ["config.json", "model.safetensors"]
     assert found["hf"].size == len(CONTENT) + 24
     assert not any(offer.quality for offer in found.values()), "none is claimed"
 
 
-def test_what_the_makers_of_a_model_measured_is_told_as_theirs(
-    registries: RegistryServer, tmp_path: Path
-) -> None:
+def test_what_the_makers_of_a_model_measured_is_theirs(registries: RegistryServer, tmp_path: Path) -> None:
     result = {
         "task": {"type": "translation"},
         "dataset": {"type": "tatoeba", "name": "Tatoeba"},
@@ -103,8 +95,7 @@ def test_a_download_that_was_cut_off_goes_on_where_it_was(
     assert [entry.stat().st_size for entry in tmp_path.glob("*.part")] == [100_000]
     done = fetch(file, tmp_path, silent)
     assert registries.ranges(path) == ["", "bytes=100000-"]
-    original = registries.files[path]
-    expected = file.unpacked_sha256 or hashlib.sha256(original).hexdigest()
+    expected = file.unpacked_sha256 or hashlib.sha256(registries.files[path]).hexdigest()
     assert hashlib.sha256(done.read_bytes()).hexdigest() == expected
     assert [entry.name for entry in tmp_path.iterdir()] == [file.name]
     # What is there is not asked for again.
@@ -170,12 +161,8 @@ def test_a_server_that_never_ends_is_left(registries: RegistryServer, tmp_path: 
 
 def test_of_several_records_of_a_pair_the_newest_release_for_all_is_taken(registries: RegistryServer) -> None:
     files = {"vocab": b"pieces", "model": b"weights"}
-    for version, expression in (
-        ("2.1", ""),
-        ("4.0", "env.channel == 'nightly'"),
-        ("10.0a1", ""),
-        ("3.10", ""),
-    ):
+    nightly = "env.channel == 'nightly'"
+    for version, expression in (("2.1", ""), ("4.0", nightly), ("10.0a1", ""), ("3.10", "")):
         registries.add_firefox("en", "fr", files, version=version, filter_expression=expression)
     # Without a vocabulary it is none.
     registries.add_firefox("en", "nl", {"model": b"weights"})
@@ -183,10 +170,8 @@ def test_of_several_records_of_a_pair_the_newest_release_for_all_is_taken(regist
     assert find(registries, "firefox").version == "3.10-base-memory-firefox"
     address = mirrored(registries.url)["firefox"]
     assert [offer.name for offer in offers("firefox", address, read_url, "", "")] == ["en-fr", "en-zh-Hant"]
-    assert [file.name[:8] for file in offer_of("firefox", "en-zh-Hant", address, read_url).files][1:] == [
-        "srcvocab",
-        "trgvocab",
-    ]
+    chinese = offer_of("firefox", "en-zh-Hant", address, read_url)
+    assert [file.name[:8] for file in chinese.files][1:] == ["srcvocab", "trgvocab"]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +182,7 @@ def test_of_several_records_of_a_pair_the_newest_release_for_all_is_taken(regist
         ("/argos/index.json", b"[" * 100_000, "is not JSON"),
     ],
 )
-def test_an_index_that_is_none_is_told(
+def test_an_index_that_is_none_is(
     registries: RegistryServer, path: str, content: bytes, message: str
 ) -> None:
     registries.files[path] = content

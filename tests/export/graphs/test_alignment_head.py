@@ -32,9 +32,7 @@ def test_the_best_head_is_chosen_for_what_is_exported_alone(tokenizer: Tokenizer
     (line,) = lines
     head = chosen.model.model.alignment_head
     assert head is not None
-    assert line.startswith(
-        f"alignments: head {head.head + 1} of decoder layer {head.layer + 1}, of the token"
-    )
+    assert f"alignments: head {head.head + 1} of decoder layer {head.layer + 1}, of the token" in line
     assert ("read" in line) == chosen.attention_of_input
     assert replace(chosen, model=subject.model, attention_of_input=False) == subject
 
@@ -68,8 +66,7 @@ def test_the_head_of_a_middle_layer_is_not_taken_for_another(tokenizer: Tokenize
     checkpoint.model.alignment_head = AlignmentHead(layer=1, head=2)
     write_graphs(make_graphs(checkpoint.model, ["fp32"])["fp32"], tmp_path / "fp32")
     found_UT, look_LHUT = both_looks(checkpoint, tmp_path / "fp32")
-    distances_LH = np.abs(look_LHUT - found_UT).max(axis=(2, 3))
-    assert np.argwhere(distances_LH < 1e-5).tolist() == [[1, 2]]
+    assert np.argwhere(np.abs(look_LHUT - found_UT).max(axis=(2, 3)) < 1e-5).tolist() == [[1, 2]]
 
 
 def both_looks(checkpoint: Checkpoint, folder: Path) -> tuple[np.ndarray, np.ndarray]:

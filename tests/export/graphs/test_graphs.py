@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.export.toy_checkpoint import make_graphs, open_stepper, random_sources
+from tests.export.toy_checkpoint import first_outputs, make_graphs, open_stepper, random_sources
 
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.batching import pad_ids
@@ -52,9 +52,8 @@ def test_encoder_and_step_equal_pytorch(
         score_SK[:, 1:] = np.where(score_SK[:, 1:] > 0.5, -np.inf, score_SK[:, 1:])
         found_context, expected_state = context, state
         for _ in range(2):
-            outputs, found_context = stepper.run_step(
-                found_context, token_SK, parent_SK, score_SK, forced_SK=forced_SK
-            )
+            rows = (token_SK, parent_SK, score_SK)
+            outputs, found_context = stepper.run_step(found_context, *rows, forced_SK=forced_SK)
             with torch.inference_mode():
                 gathered = {name: value[parent_SK.flatten()] for name, value in expected_state.items()}
                 features, attention, expected_state = checkpoint.model.step(
@@ -79,10 +78,7 @@ def test_encoder_and_step_equal_pytorch(
 def test_attention_adds_up_within_the_sentence(checkpoint: Checkpoint, graphs_folder: Path) -> None:
     stepper = open_stepper(graphs_folder / "fp32", checkpoint)
     context = stepper.encode(random_sources([3, 9], checkpoint.target_tokenizer.vocabulary_size, eos_id=3))
-    ids = np.full((2, 1), 2)
-    outputs, _ = stepper.run_step(
-        context, ids, np.array([[0], [1]]), np.zeros((2, 1), np.float32), forced_SK=ids
-    )
+    outputs = first_outputs(stepper, context)
     assert (outputs["attention"][0, 0, 3:] == 0).all()
     totals = outputs["attention"].sum(axis=2)
     config = checkpoint.recipe.model

@@ -14,7 +14,7 @@ import torch
 from tests.export.toy_checkpoint import CONFIGS, make_graphs, random_sources
 
 from dragoman_export.bundle_files import write_graphs
-from dragoman_export.graphs.builder import constant_array, make_constant
+from dragoman_export.graphs.builder import Nodes, constant_array
 from dragoman_export.graphs.trace import fold_all_constants
 from dragoman_export.model import KeptTo
 from dragoman_export.parity.loss import Words
@@ -114,12 +114,9 @@ def test_what_follows_from_constants_is_constant_whatever_its_size() -> None:
         }}"""
     )
     for name, shape in (("matrix", (LARGER, 2)), ("bias", (LARGER,)), ("never", (LARGER,))):
-        known = make_constant(name, np.ones(shape, np.float32))
-        value = next(
-            each for node in model.graph for each in node.inputs if each is not None and each.name == name
-        )
-        value.replace_all_uses_with(known)
-        model.graph.register_initializer(known)
+        given = filter(None, (each for node in model.graph for each in node.inputs))
+        value = next(each for each in given if each.name == name)
+        value.replace_all_uses_with(Nodes(model.graph).named(name, np.ones(shape, np.float32)))
     fold_all_constants(model)
     assert [node.op_type for node in model.graph] == ["Transpose", "MatMul", "Add"]
     folded = constant_array(model.graph[2].inputs[1])

@@ -1,5 +1,6 @@
 """Parts of graphs: attention by kernels and traced, the end of a step, and exponentials against a softmax."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from dragoman_export.graphs.encoder_and_step import best_continuations
 from dragoman_export.graphs.step_end import StepInputs, block_size, end_step, searchable_size, with_reach
 from dragoman_export.graphs.traced_attention import exponentials
 from dragoman_export.parity.onnx_stepper import open_session, run_session
-from dragoman_export.reference.imported import BIAS, OUTPUT
+from dragoman_export.reference.imported import Name
 from dragoman_server.engine.decoder import padded_positions
 
 HEADS, HEAD_WIDTH = 16, 64
@@ -45,10 +46,9 @@ def test_padding_as_the_engine_pads_changes_no_bit_of_a_context(queries: int, tm
         alone = attend(padded_positions(length))
         # A row of a beam attends as it does by itself.
         for number in range(queries):
-            one = query[:, number : number + 1]
-            np.testing.assert_array_equal(
-                attend(padded_positions(length), one), alone[:, number : number + 1]
-            )
+            own = slice(number, number + 1)
+            found = attend(padded_positions(length), query[:, own])
+            np.testing.assert_array_equal(found, alone[:, own])
         for longest in (length + 1, length + 3, 41, 65, 130):
             np.testing.assert_array_equal(attend(padded_positions(longest)), alone)
 
@@ -67,19 +67,16 @@ WIDTH = 16
         pytest.param(31, (1,), id="a prime, in no blocks"),
     ],
 )
-def test_the_best_are_those_of_all_scores(
-    beam: int, vocabulary: int, barred: tuple[int, ...], tmp_path: Path
-) -> None:
+def test_the_best_are_of_all(beam: int, vocabulary: int, barred: Sequence[int], tmp_path: Path) -> None:
     random = np.random.default_rng(beam)
     weights = {
-        OUTPUT: random.normal(size=(vocabulary, WIDTH)).astype(np.float32),
-        BIAS: random.normal(size=vocabulary).astype(np.float32),
+        Name.OUTPUT: random.normal(size=(vocabulary, WIDTH)).astype(np.float32),
+        Name.BIAS: random.normal(size=vocabulary).astype(np.float32),
     }
     # What is barred would be the best of all.
-    weights[BIAS][list(barred)] += 50
+    weights[Name.BIAS][list(barred)] += 50
     build = GraphBuilder("end", with_reach(weights, (3,), barred), ir.DataType.FLOAT)
-    features_RD = build.input("features", ["K*S", WIDTH], ir.DataType.FLOAT)
-    end_step(build, features_RD, StepInputs.of(build))
+    end_step(build, build.input("features", ["K*S", WIDTH], ir.DataType.FLOAT), StepInputs.of(build))
     ir.save(build.model(), tmp_path / "end.onnx")
     features = random.normal(size=(3 * beam, WIDTH)).astype(np.float32)
     score_SK = -10 * random.random((3, beam)).astype(np.float32)
@@ -91,7 +88,7 @@ def test_the_best_are_those_of_all_scores(
     names = {value.name for value in session.get_inputs()}
     found = run_session(session, {name: array for name, array in given.items() if name in names})
 
-    logits = features @ weights[OUTPUT].T + weights[BIAS]
+    logits = features @ weights[Name.OUTPUT].T + weights[Name.BIAS]
     logits[:, 3] = -np.inf
     scores = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     scores[:, list(barred)] = -np.inf

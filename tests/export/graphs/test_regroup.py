@@ -29,9 +29,7 @@ def example(shape: list[int | str], dtype: np.dtype, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_it_gathers_pads_and_trims_as_numpy_does(
-    graphs: dict[str, Graphs], precision: str, tmp_path: Path
-) -> None:
+def test_it_gathers_and_pads_as_numpy_does(graphs: dict[str, Graphs], precision: str, tmp_path: Path) -> None:
     contract = tensor_contract(graphs)
     write_regroup_graph(contract, precision, tmp_path)
     path = tmp_path / "regroup.onnx"

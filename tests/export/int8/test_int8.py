@@ -7,8 +7,14 @@ import onnx_ir as ir
 import onnxruntime
 import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from onnx_ir.tape import Tape
-from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, make_graphs, open_stepper, random_sources
+from tests.export.toy_checkpoint import (
+    CONFIGS,
+    first_outputs,
+    make_checkpoint,
+    make_graphs,
+    open_stepper,
+    random_sources,
+)
 
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
@@ -30,17 +36,14 @@ def test_weight_is_off_by_half_a_step_at_most() -> None:
 
 def product(weight_KN: np.ndarray, rows_RK: np.ndarray) -> np.ndarray:
     """The row-wise int8 product of a graph that holds nothing else."""
-    source = ir.Value(
-        name="x", shape=ir.Shape(["R", rows_RK.shape[1]]), type=ir.TensorType(ir.DataType.FLOAT)
-    )
-    graph = ir.Graph([source], [], nodes=[], opset_imports={"": 20}, name="product")
-    int8, tape = Int8Graph(graph), Tape()
+    graph = ir.Graph([], [], nodes=[], opset_imports={"": 20}, name="product")
+    int8 = Int8Graph(graph, set(), (), {}, {})
+    source = int8.input("x", ["R", rows_RK.shape[1]], ir.DataType.FLOAT)
     weight = int8.weight("w", weight_KN, output_axis=1)
-    result = int8.product(tape, int8.rows(tape, source, weight.num_outputs), weight)
-    result.name, result.dtype, result.shape = "y", ir.DataType.FLOAT, ir.Shape(["R", weight_KN.shape[1]])
-    graph.extend(tape.nodes)
-    graph.outputs.append(result)
-    content = ir.to_proto(ir.Model(graph, ir_version=10)).SerializeToString()
+    result = int8.product(int8.rows(source, weight.num_outputs), weight)
+    result.dtype = ir.DataType.FLOAT
+    int8.output("y", result, ["R", weight_KN.shape[1]])
+    content = ir.to_proto(int8.model()).SerializeToString()
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     return np.asarray(session.run(None, {"x": rows_RK})[0])
 
@@ -52,8 +55,7 @@ def test_product_is_near_the_float_one() -> None:
     rows *= 10.0 ** generator.integers(-6, 6, size=(20, 1))
     expected = rows @ weight
     found = product(weight.astype(np.float32), rows.astype(np.float32))
-    error = np.abs(found - expected).max(axis=1) / np.abs(expected).max(axis=1)
-    assert error.max() < 0.03
+    assert (np.abs(found - expected).max(axis=1) / np.abs(expected).max(axis=1)).max() < 0.03
 
 
 def test_the_largest_products_do_not_saturate_and_a_row_of_zeros_gives_zeros() -> None:
@@ -101,17 +103,15 @@ def test_what_predicts_a_window_and_makes_the_attentional_state_stays_float(
     # A concat score's single column and each row's scale are float everywhere.
     matrices = {name for name, array in weights["int8"].items() if array.ndim == 2 and array.shape[1] > 1}
     model = "model.members.1" if in_ensemble else "model"
-    assert matrices == {
-        f"{model}.{name}" for name in ("window.hidden.weight", "window.direction_2H", "combine.weight")
-    }
+    kept = ("window.hidden.weight", "window.direction_2H", "combine.weight")
+    assert matrices == {f"{model}.{name}" for name in kept}
     for name in matrices:
         np.testing.assert_array_equal(weights["int8"][name], weights["fp32"][name])
 
 
 def test_positions_stay_float(checkpoint: Checkpoint, graphs: dict[str, Graphs]) -> None:
-    transformers = {
-        name: each for name, each in checkpoint.model.named_modules() if isinstance(each, Transformer)
-    }
+    modules = checkpoint.model.named_modules()
+    transformers = {name: each for name, each in modules if isinstance(each, Transformer)}
     for model, is_target in ((graphs["int8"].encoder, False), (graphs["int8"].decoder_step, True)):
         names = [name for name in model.graph.initializers if "positions" in name]
         expected = [
@@ -124,15 +124,10 @@ def test_positions_stay_float(checkpoint: Checkpoint, graphs: dict[str, Graphs])
 
 def test_int8_search_starts_from_a_state_of_zeros(checkpoint: Checkpoint, graphs_folder: Path) -> None:
     stepper = open_stepper(graphs_folder / "int8", checkpoint)
-    sources = random_sources([1, 4], checkpoint.target_tokenizer.vocabulary_size, eos_id=3)
-    context = stepper.encode(sources)
+    context = stepper.encode(random_sources([1, 4], checkpoint.target_tokenizer.vocabulary_size, eos_id=3))
     for state in context.state.values():
         state[:] = 0
-    ids = np.full((2, 1), 2)
-    outputs, _ = stepper.run_step(
-        context, ids, np.array([[0], [1]]), np.zeros((2, 1), np.float32), forced_SK=ids
-    )
-    assert np.isfinite(outputs["top_score"]).all()
+    assert np.isfinite(first_outputs(stepper, context)["top_score"]).all()
 
 
 @pytest.mark.parametrize(
@@ -147,8 +142,7 @@ def test_int8_search_starts_from_a_state_of_zeros(checkpoint: Checkpoint, graphs
     ],
 )
 def test_hidden_states_of_families(family: str, expected: set[str], tokenizer: Tokenizer) -> None:
-    model = make_checkpoint(CONFIGS[family], tokenizer, tokenizer).model
-    graphs = make_graphs(model, ["fp32"])["fp32"]
+    graphs = make_graphs(make_checkpoint(CONFIGS[family], tokenizer, tokenizer).model, ["fp32"])["fp32"]
     assert bounded_states(graphs.encoder.graph, graphs.decoder_step.graph) == expected
 
 

@@ -8,12 +8,19 @@ import numpy as np
 import pytest
 from dragoman_bundle.search import Ids, Scores
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from tests.export.toy_checkpoint import change_weight, make_graphs, make_members, open_gate, open_stepper
+from tests.export.toy_checkpoint import (
+    Check,
+    change_weight,
+    make_graphs,
+    make_members,
+    open_gate,
+    open_stepper,
+)
 
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
-from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate
+from dragoman_export.parity.loss import ParityError
 from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper
 from dragoman_export.parity.torch_reference import TorchReference
 from dragoman_training.checkpoint import Checkpoint, as_one
@@ -50,7 +57,10 @@ def test_sound_fp16_graphs_pass(family: str, tokenizer: Tokenizer, tmp_path: Pat
     assert 0 < parity.loss < 0.25 * parity.rounded_loss + 1e-6
 
 
-def tampered(graphs: Graphs, name: str, change: Callable[[np.ndarray], None]) -> Graphs:
+Change = Callable[[np.ndarray], None]
+
+
+def tampered(graphs: Graphs, name: str, change: Change) -> Graphs:
     """The graphs with a weight of that name changed wherever it occurs."""
     graphs = Graphs(graphs.encoder.clone(), graphs.decoder_step.clone())
     found = [each for each in (graphs.encoder, graphs.decoder_step) if name in each.graph.initializers]
@@ -73,17 +83,11 @@ def make_one_weight_no_number(array: np.ndarray) -> None:
     "name", ["model.encoder.layers.0.recurrent_weight", "model.bridge.bias", "model.combine.weight"]
 )
 def test_one_wrong_weight_in_fp32_is_refused_saying_where(
-    luong: Checkpoint,
-    luong_gate: ParityGate,
-    luong_graphs: dict[str, Graphs],
-    tmp_path: Path,
-    name: str,
-    change: Callable[[np.ndarray], None],
+    check_luong: Check, luong_graphs: dict[str, Graphs], name: str, change: Change
 ) -> None:
-    write_graphs(tampered(luong_graphs["fp32"], name, change), tmp_path / "fp32")
     where = r"the fp32 graphs do not .* as the reference does: .*batch of \d+, source of \d+ tokens"
     with pytest.raises(ParityError, match=where):
-        luong_gate.check(open_stepper(tmp_path / "fp32", luong), "fp32")
+        check_luong(tampered(luong_graphs["fp32"], name, change), "fp32")
 
 
 class FirstParents(OnnxStepper):
@@ -119,18 +123,10 @@ class EvenAttention(OnnxStepper):
     ],
 )
 def test_wrong_attention_and_wrong_parents_are_refused(
-    luong: Checkpoint,
-    luong_gate: ParityGate,
-    luong_graphs: dict[str, Graphs],
-    tmp_path: Path,
-    precision: str,
-    wrong: type[OnnxStepper],
-    told: str,
+    check_luong: Check, luong_graphs: dict[str, Graphs], precision: str, wrong: type[OnnxStepper], told: str
 ) -> None:
-    write_graphs(luong_graphs[precision], tmp_path / precision)
-    stepper = wrong.between(luong.source_tokenizer, luong.target_tokenizer, tmp_path / precision)
     with pytest.raises(ParityError, match=f"the {precision} graphs {told}"):
-        luong_gate.check(stepper, precision)
+        check_luong(luong_graphs[precision], precision, wrong)
 
 
 def negate(array: np.ndarray) -> None:
@@ -151,15 +147,7 @@ def enlarge_by_a_third(array: np.ndarray) -> None:
     ],
 )
 def test_one_wrong_matrix_in_a_lower_precision_is_refused_saying_how_far_it_is(
-    luong: Checkpoint,
-    luong_gate: ParityGate,
-    luong_graphs: dict[str, Graphs],
-    tmp_path: Path,
-    precision: str,
-    name: str,
-    change: Callable[[np.ndarray], None],
+    check_luong: Check, luong_graphs: dict[str, Graphs], precision: str, name: str, change: Change
 ) -> None:
-    graphs = tampered(luong_graphs[precision], name, change)
-    write_graphs(graphs, tmp_path / precision)
     with pytest.raises(ParityError, match=f"the {precision} graphs are too far from the reference: .* nats"):
-        luong_gate.check(open_stepper(tmp_path / precision, luong), precision)
+        check_luong(tampered(luong_graphs[precision], name, change), precision)

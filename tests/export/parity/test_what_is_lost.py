@@ -14,8 +14,7 @@ import torch
 from tests.export.mutations import BOS, EOS, MUTATIONS, PAD, VOCABULARY, make_deep, mutated
 from tests.export.toy_checkpoint import random_sources
 
-from dragoman_export.parity.bounds import ParityError, check_loss
-from dragoman_export.parity.loss import Loss, OwnWords
+from dragoman_export.parity.loss import Loss, OwnWords, ParityError, check_loss
 from dragoman_export.parity.sentences import TEXT_LENGTHS, TEXT_STEPS
 from dragoman_export.parity.torch_reference import TorchReference, rounded_to_int8
 from dragoman_training.models import Seq2Seq, Transformer
@@ -79,9 +78,9 @@ def test_a_sound_model_passes_and_every_mutation_of_it_fails(num_layers: int, no
     for precision, round_model in ROUND.items():
         check_loss(precision, loss_of(words, round_model(model)), rounded, entropy)
         passed = [
-            mutate.__name__
-            for mutate in MUTATIONS
-            if passes(precision, loss_of(words, round_model(mutated(model, mutate))), rounded, entropy)
+            mutation
+            for mutation in MUTATIONS
+            if passes(precision, loss_of(words, round_model(mutated(model, mutation))), rounded, entropy)
         ]
         assert passed == [], precision
 
@@ -92,8 +91,7 @@ def test_a_model_that_is_surer_of_itself_passes_as_well() -> None:
         model = make_deep(12, "post")
         model.decoder_layers[-1].feed_forward_residual.norm.weight.mul_(sharpness)
         words, rounded = listen_to(model)
-        entropy = float(words.entropy_N.mean())
-        check_loss("int8", loss_of(words, rounded_to_int8(model)), rounded, entropy)
+        check_loss("int8", loss_of(words, rounded_to_int8(model)), rounded, float(words.entropy_N.mean()))
 
 
 def loss_of_size(divergence: float, distance: float, attention: float) -> Loss:
@@ -152,6 +150,5 @@ def test_the_divergence_is_estimated_from_what_is_drawn() -> None:
         expected_UV, found_UV = (score[0].log_softmax(dim=-1) for score in scores)
         exact.append((expected_UV.exp() * (expected_UV - found_UV)).sum(dim=-1))
     runs_SU = torch.from_numpy(words.runs_US.T)
-    mean = float(torch.stack(exact)[runs_SU].mean())
-    assert rounded.divergence_N.mean() == pytest.approx(mean, rel=0.3)
+    assert rounded.divergence_N.mean() == pytest.approx(float(torch.stack(exact)[runs_SU].mean()), rel=0.3)
     assert (rounded.divergence_N >= 0).all()

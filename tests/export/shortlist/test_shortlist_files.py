@@ -5,15 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from dragoman_bundle import open_bundle
 from dragoman_bundle.shortlist import Shortlist
+from tests.export.commands import call
 from tests.export.ctranslate2_model import Form, write_model
 from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_marian
 
 from dragoman_export.get.cli import get
-from dragoman_export.importers.argos import load_ctranslate2
+from dragoman_export.importers.ctranslate2 import load_ctranslate2
 from dragoman_export.importers.hf import load_checkpoint
+from dragoman_export.importers.reading import Reading
 from dragoman_export.model import Subject
 from dragoman_export.options import ShortlistOptions
 from dragoman_export.shortlist.builder import learn_shortlist
@@ -21,6 +22,7 @@ from dragoman_export.shortlist.lexicon import LexiconError, read_lexicon
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus
 
+Read = Callable[..., Shortlist]
 LEXICON = """\
 k a 0.9
 l a 0.0999
@@ -38,18 +40,17 @@ def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
     """Of letters: a to j become k to r."""
     folder = tmp_path_factory.mktemp("letters")
     write_model(folder, Form())
-    return load_ctranslate2(folder, source_language="de", target_language="en")
+    return load_ctranslate2(folder, Reading(source_language="de", target_language="en"))
 
 
 @pytest.fixture
-def read(subject: Subject, tmp_path: Path) -> Callable[..., Shortlist]:
+def read(subject: Subject, tmp_path: Path) -> Read:
     def run(content: str | bytes, **options: float) -> Shortlist:
         path = tmp_path / "lexicon"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         asked = ShortlistOptions(**{"num_frequent": 0, **options})  # type: ignore[arg-type]
-        return read_lexicon(
-            path, subject.source_tokenizer, subject.target_tokenizer, asked, lambda line: None
-        )
+        tokenizers = subject.source_tokenizer, subject.target_tokenizer
+        return read_lexicon(path, *tokenizers, asked, lambda line: None)
 
     return run
 
@@ -67,9 +68,7 @@ def always(subject: Subject, shortlist: Shortlist) -> set[str]:
 
 
 @pytest.mark.parametrize("is_gzipped", [False, True])
-def test_a_lexicon_of_marian_is_read(
-    subject: Subject, read: Callable[..., Shortlist], is_gzipped: bool
-) -> None:
+def test_a_lexicon_of_marian_is_read(subject: Subject, read: Read, is_gzipped: bool) -> None:
     shortlist = read(gzip.compress(LEXICON.encode()) if is_gzipped else LEXICON)
     assert targets(subject, shortlist, "a") == {"k", "l"}
     assert targets(subject, shortlist, "b") == {"l"}
@@ -77,9 +76,7 @@ def test_a_lexicon_of_marian_is_read(
     assert always(subject, shortlist) == {"</s>"}
 
 
-def test_of_a_lexicon_as_much_is_kept_as_is_asked_for(
-    subject: Subject, read: Callable[..., Shortlist]
-) -> None:
+def test_of_a_lexicon_as_much_is_kept_as_is_asked(subject: Subject, read: Read) -> None:
     assert targets(subject, read(LEXICON, min_probability=0.0), "a") == {"k", "l", "m"}
     assert targets(subject, read(LEXICON, min_probability=0.5), "a") == {"k"}
     assert targets(subject, read(LEXICON, max_targets=1), "a") == {"k"}
@@ -87,7 +84,7 @@ def test_of_a_lexicon_as_much_is_kept_as_is_asked_for(
     assert always(subject, read(LEXICON, num_frequent=6)) == {"</s>", "k", "l", "m"}
 
 
-def test_a_vmap_is_read_whole(subject: Subject, read: Callable[..., Shortlist]) -> None:
+def test_a_vmap_is_read_whole(subject: Subject, read: Read) -> None:
     shortlist = read(VMAP)
     assert targets(subject, shortlist, "a") == {"k", "l"}
     # A phrase's targets are those of one of its pieces, which stands in all of its sentences.
@@ -112,21 +109,15 @@ def test_a_vmap_is_read_whole(subject: Subject, read: Callable[..., Shortlist]) 
         (b"k a \xff\n", "line 1: no text in UTF-8"),
         (b"\x1f\x8bno gzip", "can't be read"),
         pytest.param(gzip.compress(LEXICON.encode() * 99)[:-20], "can't be read", id="cut-off-gzip"),
-        pytest.param(
-            gzip.compress(bytes(5_000_000)),
-            "line 1: longer than 1048576 bytes; it is no lexicon",
-            id="endless-line",
-        ),
+        pytest.param(gzip.compress(bytes(5_000_000)), "line 1: longer than 1048576 bytes", id="endless-line"),
     ],
 )
-def test_what_is_no_lexicon_of_the_model_is_refused(
-    read: Callable[..., Shortlist], content: str | bytes, message: str
-) -> None:
+def test_what_is_no_lexicon_of_the_model_is_refused(read: Read, content: str | bytes, message: str) -> None:
     with pytest.raises(LexiconError, match=message):
         read(content)
 
 
-def test_a_lexicon_of_half_another_vocabulary_is_refused(read: Callable[..., Shortlist]) -> None:
+def test_a_lexicon_of_half_another_vocabulary_is_refused(read: Read) -> None:
     own = [f"k {letter} 0.5\n" for letter in "abcdefghi"]
     read("".join([*own, "k ж 0.5\n"]))
     with pytest.raises(LexiconError, match="which has 13 of its 18 pieces"):
@@ -136,7 +127,7 @@ def test_a_lexicon_of_half_another_vocabulary_is_refused(read: Callable[..., Sho
 def test_the_same_vocabulary_offers_a_piece_for_itself(tmp_path: Path) -> None:
     # As names and numbers are copied.
     write_marian(tmp_path / "m")
-    subject = load_checkpoint(str(tmp_path / "m"))
+    subject = load_checkpoint(tmp_path / "m")
     assert subject.source_tokenizer is not subject.target_tokenizer
     pieces = [subject.target_tokenizer.piece(id_) for id_ in (5, 6, 7)]
     (tmp_path / "vmap").write_text(f"{pieces[0]}\t{pieces[1]}\n")
@@ -149,9 +140,7 @@ def test_the_same_vocabulary_offers_a_piece_for_itself(tmp_path: Path) -> None:
 
 def invoke(tmp_path: Path, *options: object) -> tuple[int, str, Path]:
     folder = tmp_path / "models" / "de-en" / "1"
-    arguments = ["--out", str(folder), "--precisions", "int8", *map(str, options)]
-    result = CliRunner().invoke(get, arguments)
-    return result.exit_code, " ".join(result.output.split()), folder
+    return *call(get, "--out", folder, "--precisions", "int8", *options), folder
 
 
 def write_text(tmp_path: Path, source: list[str], target: list[str]) -> tuple[Path, Path]:

@@ -9,8 +9,8 @@ from tests.export.toy_checkpoint import change_weight, open_stepper, random_sour
 
 from dragoman_export.bundle_files import write_graphs
 from dragoman_export.graphs.builder import Graphs
-from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate
+from dragoman_export.parity.loss import ParityError
 from dragoman_export.parity.onnx_stepper import ShortlistStepper
 from dragoman_export.shortlist.graphs import ShortlistGraphs, make_shortlist_graphs
 from dragoman_training.checkpoint import Checkpoint
@@ -58,8 +58,7 @@ def test_whole_vocabulary_gives_what_the_plain_step_gives(
     forced_SK = generator.integers(0, vocabulary, (3, BEAM))
     token_SK = generator.integers(4, vocabulary, (3, BEAM))
     parent_SK = np.repeat(np.arange(3)[:, None], BEAM, axis=1)
-    score_SK = generator.normal(size=(3, BEAM)).astype(np.float32)
-    arguments = (token_SK, parent_SK, score_SK)
+    arguments = (token_SK, parent_SK, generator.normal(size=(3, BEAM)).astype(np.float32))
     expected, _ = plain.run_step(plain.encode(sources), *arguments, forced_SK=forced_SK)
     found, _ = stepper.run_step(stepper.encode(sources), *arguments, forced_SK=forced_SK)
     assert found.keys() == expected.keys()
