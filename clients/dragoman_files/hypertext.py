@@ -176,9 +176,9 @@ def _is_translated(source: str, attributes: Span) -> bool | None:
     if "translate" not in source[slice(*attributes)].lower():
         return None
     values = _stated(source, attributes)
-    if (wish := values.get("translate")) in ("yes", "no"):
-        return wish == "yes"
-    return False if "notranslate" in values.get("class", "").split() else None
+    if values.get("translate") == "no" or "notranslate" in values.get("class", "").split():
+        return False
+    return True if values.get("translate") == "yes" else None
 
 
 class _Page:

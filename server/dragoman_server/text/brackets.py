@@ -32,7 +32,7 @@ Pair = tuple[Mark | None, Mark | None]
 def matched(marks: Iterable[Mark]) -> list[Pair]:
     """The pairs among marks, which are in order, in the order that they begin in."""
     found: list[Pair] = []
-    opened = Opened()
+    opened = Nesting()
     for mark in marks:
         if mark.kind is Kind.OPENING:
             opened.append(_sort(mark), len(found))
@@ -103,7 +103,7 @@ def _sort(mark: Mark | None) -> str:
     return sign if sign in CLOSING else OPENING.get(sign, '"')
 
 
-class Opened:
+class Nesting:
     """What was opened and not closed yet, each with its place."""
 
     def __init__(self) -> None:

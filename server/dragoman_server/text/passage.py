@@ -83,6 +83,8 @@ class Unit:
     span: Span
     replaced: Span
     """The span that its translation takes the place of: longer than its own where it was truncated."""
+    rest: str = ""
+    """The tags that stand in that behind its own, which the translation ends with."""
     marks: tuple[Mark, ...] = ()
     """What must be kept of it, with the numbers whose values are, in order."""
     tags: tuple[Mark, ...] = ()

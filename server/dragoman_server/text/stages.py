@@ -14,7 +14,7 @@ from dragoman_bundle import Bundle
 from dragoman_server.engine.request import Sentence, SentenceResult
 from dragoman_server.text.ask.asking import ask
 from dragoman_server.text.ask.attempts import ask_again
-from dragoman_server.text.ask.fit import TextTooLongError
+from dragoman_server.text.ask.fit import TextTooLongError, UnitTooLongError
 from dragoman_server.text.attributes import Attributes
 from dragoman_server.text.cut.segment import filler_for
 from dragoman_server.text.cut.units import cut
@@ -86,36 +86,33 @@ def _prepared(
     *,
     is_whole: bool = False,
 ) -> Document:
-    """A text, of a message if it has a scope. What is in one that is whole stays there."""
+    """A text, of a message if it has a scope. One that is whole is not opened."""
     passage = read(text, bundle, options, wanted)
     passage = find(passage, ranges)
     passage, opened = open_message(passage, scope, is_whole=is_whole)
+
+    def prepared(part: Mapped, scope: Scope | None, *, is_whole: bool) -> Document:
+        spans = [found for span in ranges if (found := part.onto(span))[0] < found[1]]
+        try:
+            return _prepared(part.text, bundle, options, wanted, spans, scope, is_whole=is_whole)
+        except UnitTooLongError as error:
+            raise error.within(part) from None
+
     if opened is not None:
-        outer = _prepared(
-            opened.outer.text, bundle, options, wanted, _onto(ranges, opened.outer), is_whole=True
-        )
-        leaves = tuple(
-            _prepared(leaf.text.text, bundle, options, wanted, _onto(ranges, leaf.text), leaf.scope)
-            for leaf in wanted.each(opened.leaves)
-        )
+        outer = prepared(opened.outer, None, is_whole=True)
+        leaves = [prepared(leaf.text, leaf.scope, is_whole=False) for leaf in wanted.each(opened.leaves)]
         close = partial(close_message, opened, is_markup=passage.is_markup)
-        return Parted(outer=outer, leaves=leaves, close=close)
+        return Parted(outer=outer, leaves=tuple(leaves), close=close)
     passage = cut(passage)
     passage = ask(passage)
     if not passage.values:
         return passage
     attributes = Attributes(text, passage.values, passage.languages)
-    # A prefix is of the first sentence.
-    options = replace(options, target_prefix=())
-    leaves = tuple(
-        _prepared(value, bundle, options, wanted, is_whole=True) for value in wanted.each(attributes.distinct)
-    )
-    return Parted(outer=passage, leaves=leaves, close=attributes.close)
-
-
-def _onto(ranges: Sequence[Span], part: Mapped) -> list[Span]:
-    """The ranges in a part of their text."""
-    return [found for span in ranges if (found := part.onto(span))[0] < found[1]]
+    # A prefix is of the first sentence, and ranges are of what stands between tags.
+    options, ranges = replace(options, target_prefix=()), ()
+    values = (Mapped.of(text).part(span) for span in attributes.distinct.values())
+    leaves = [prepared(value, None, is_whole=True) for value in wanted.each(values)]
+    return Parted(outer=passage, leaves=tuple(leaves), close=attributes.close)
 
 
 def advance(document: Document, results: Sequence[SentenceResult]) -> Document:
@@ -146,7 +143,8 @@ def _judged(passage: Passage, remaining: Iterator[SentenceResult]) -> Passage:
 def complete(document: Document, *, waited_seconds: float = 0.0) -> TranslatedText:
     """Joins the answers to the units of a text, which has no more sentences, with what stands between them.
 
-    They `waited_seconds` for room in the engine's queue before they were in it.
+    A unit that the tokenizer sees nothing in is its own answer. They `waited_seconds` for room in the
+    engine's queue before they were in it.
     """
     if isinstance(document, Passage):
         return _completed(document, waited_seconds)

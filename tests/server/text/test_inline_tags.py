@@ -30,7 +30,14 @@ from tests.shipped import shipped_bundle
 from dragoman_files.format import FormatOptions, Input
 from dragoman_files.opening import open_format
 from dragoman_server.offline.system import open_bundle_system
-from dragoman_server.text.options import Protection, Segmentation, TextFormat, TranslationOptions
+from dragoman_server.text.ask.fit import UnitTooLongError
+from dragoman_server.text.options import (
+    LengthPolicy,
+    Protection,
+    Segmentation,
+    TextFormat,
+    TranslationOptions,
+)
 from dragoman_server.text.stages import prepare
 from dragoman_server.text.translated import WarningKind
 
@@ -58,6 +65,13 @@ def assert_hold_words(text: str, found: str) -> None:
     assert with_words <= still, (text, found)
 
 
+def taking(max_tokens: int) -> Bundle:
+    """A bundle whose model takes so many tokens."""
+    manifest = shipped().manifest
+    decoding = replace(manifest.decoding, max_source_tokens=max_tokens)
+    return replace(shipped(), manifest=replace(manifest, decoding=decoding))
+
+
 def tagged(chance: random.Random, depth: int = 0) -> str:
     """A sentence's words, some of them in elements of HTML and of nobody's, and some with signs."""
     parts = []
@@ -80,6 +94,66 @@ def test_what_held_a_word_holds_one(answer: Answer, chance: random.Random) -> No
     text = f"Das {tagged(chance)} ist {tagged(chance)}."
     found = translated(text, shipped(), HTML, answer).text
     assert_hold_words(text, found)
+
+
+@ANSWERING
+@given(chance=st.randoms(use_true_random=False), max_tokens=st.integers(3, 20))
+def test_a_truncated_sentence_keeps_every_tag(answer: Answer, chance: random.Random, max_tokens: int) -> None:
+    text = f"Das {tagged(chance)} ist {tagged(chance)} und {tagged(chance)}."
+    options = replace(HTML, length_policy=LengthPolicy.TRUNCATE)
+    found = translated(text, taking(max_tokens), options, answer).text
+    assert elements(found)[0] == elements(text)[0], (text, found)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        # A number's figure is left of it, and its unit is not.
+        ("Am 3. {a} sind 12.000 km weit.", "12,000"),
+        ("Das ist {a} 北京 und wieder gut und wieder gut", "北京"),
+    ],
+)
+def test_what_is_left_of_a_truncated_sentence_is_kept(text: str, kept: str) -> None:
+    options = replace(HTML, length_policy=LengthPolicy.TRUNCATE)
+    assert kept in translated(text, taking(9), options, forgets).text
+
+
+def test_what_is_behind_the_end_of_a_truncated_sentence_is_not_put_back() -> None:
+    options = replace(HTML, length_policy=LengthPolicy.TRUNCATE)
+    found = translated(f"Das ist gut und {'sehr gut ' * 30}北京 da", taking(9), options, forgets)
+    assert found.text == "it is good"
+
+
+@pytest.mark.parametrize(
+    ("tag", "is_translated"),
+    [
+        ('<span translate="yes" class="notranslate">', False),
+        ('<span class="a notranslate">', False),
+        ('<code translate="yes">', True),
+        ("<code>", False),
+    ],
+)
+def test_a_text_and_a_page_translate_the_same_elements(bundle: Bundle, tag: str, is_translated: bool) -> None:
+    text = f"Hund {tag}Haus</{tag[1:].split()[0].rstrip('>')}> heute."
+    shown, notes = noting(copies)
+    translated(text, bundle, HTML, notes)
+    assert ("Haus" in " ".join(shown)) == is_translated
+    stream = io.BytesIO(text.encode())
+    page = Input(name="page.html", stream=stream, position=stream.tell)
+    [unit] = open_format("html", FormatOptions()).units(page)
+    assert ("Haus" in unit.text) == is_translated
+
+
+@pytest.mark.parametrize(
+    "text", ["<p>Ja.</p> <i title='Der {}'>Ja.</i>", "Ja. Es {{n, plural, one {{ist {}}} other {{sind #}}}}"]
+)
+def test_a_part_that_is_too_long_is_told_by_its_place_in_the_whole_text(text: str) -> None:
+    long = "Hund " * 12 + "Hund"
+    options = replace(HTML, length_policy=LengthPolicy.REJECT)
+    with pytest.raises(UnitTooLongError) as raised:
+        prepare(text.format(long), taking(9), options, None)
+    start, end = raised.value.span
+    assert text.format(long)[start:end].endswith(long), raised.value
 
 
 def test_a_part_that_is_around_nothing_is_asked_for_by_itself(bundle: Bundle) -> None:

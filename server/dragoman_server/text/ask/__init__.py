@@ -1,1 +1,1 @@
-"""The fourth stage: what the model is shown of each unit, one attempt after the other. Pure."""
+"""The fourth stage: what the model is shown of each unit, fitted to it, one attempt after the other. Pure."""

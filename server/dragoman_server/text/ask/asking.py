@@ -9,8 +9,9 @@ from dragoman_server.text.ask.fit import FittedUnit, TextTooLongError, fit
 from dragoman_server.text.cut.units import unit_at
 from dragoman_server.text.find.unknown import has_no_letter_of, unreadable_words
 from dragoman_server.text.mapped import Mapped, Span, moved
-from dragoman_server.text.marks import How, Kind, Mark, disjoint, is_text, text_outside, within
-from dragoman_server.text.passage import Attempt, Passage, Stage, Unit
+from dragoman_server.text.marks import How, Mark, disjoint, is_text, text_outside, within
+from dragoman_server.text.passage import Passage, Stage, Unit
+from dragoman_server.text.read.markup import tags_of
 from dragoman_server.text.translated import TranslationWarning, WarningKind
 
 # Letters of other scripts than Latin begin here.
@@ -36,7 +37,7 @@ def ask(passage: Passage) -> Passage:
         render=asking.shown_at,
         whole=[mark.span for mark in passage.marks],
     )
-    units = [unit for one in passage.wanted.each(fitted) if (unit := asking.read(one)) is not None]
+    units = [unit for one in passage.wanted.each(fitted) if (unit := asking.asked(one)) is not None]
     if options.max_text_tokens is not None:
         num_tokens = sum(unit.attempt.num_tokens for unit in units)
         if num_tokens > options.max_text_tokens:
@@ -62,20 +63,31 @@ class _Asking:
         """The text that the model is shown first of a unit, or that of the unit where it is cut apart."""
         return self._shown(self._unit(span)).text
 
-    def read(self, fitted: FittedUnit) -> Unit | None:
+    def asked(self, fitted: FittedUnit) -> Unit | None:
         """The unit with its first attempt; None where the model can't read anything of it."""
-        passage, span = self._passage, fitted.span
-        unit = self._unit(span)
+        passage, unit = self._passage, self._unit(fitted.span)
+        marks: Sequence[Mark] = within(passage.marks, unit.span)
         known: Sequence[int] | None = fitted.ids if unit.attempt.stage is Stage.FIRST else None
-        if fitted.is_truncated and not unit.is_plain:
-            unit, known = self._truncated(unit, len(fitted.ids)), None
-        elif words := self._unreadable(unit, fitted.ids):
-            marks = disjoint((*within(passage.marks, span), *words))
-            if not is_text(passage.tokenizer_text, span, marks):
-                self._warn(WarningKind.UNTRANSLATED, span)
+        replaced, rest = unit.replaced, ""
+        if fitted.is_truncated:
+            end = self._end_of(unit, len(fitted.ids))
+            if passage.is_markup:
+                ends = passage.source.ends
+                rest = tags_of(passage.source.origin[ends[end - 1] : ends[unit.span[1] - 1]])
+            for mark in marks:
+                if mark.span[1] > end and mark.how is How.MASK:
+                    self._warn(WarningKind.SPAN_MISSING, mark.span)
+            marks = [mark for mark in marks if mark.span[1] <= end]
+            known = fitted.ids if unit.is_plain else None
+            unit = self._begun(unit_at(passage, (unit.span[0], end), marks))
+        if words := self._unreadable(unit, marks, fitted.ids):
+            marks = disjoint((*marks, *words))
+            if not is_text(passage.tokenizer_text, unit.span, marks):
+                self._warn(WarningKind.UNTRANSLATED, unit.span)
                 return None
-            again = unit_at(passage, span, marks)
+            again = unit_at(passage, unit.span, marks)
             unit, known = self._begun(again), None
+        unit = replace(unit, replaced=replaced, rest=rest)
         if unit.is_plain:
             if known is None:
                 text = passage.tokenizer_text[slice(*unit.span)]
@@ -99,14 +111,14 @@ class _Asking:
             return unit.attempt.pieces[0].forms[0].text
         return Mapped.of(self._passage.tokenizer_text).part(unit.span)
 
-    def _unreadable(self, unit: Unit, ids: Sequence[int]) -> list[Mark]:
+    def _unreadable(self, unit: Unit, marks: Sequence[Mark], ids: Sequence[int]) -> list[Mark]:
         """Marks of the words that can't be read, if they are to be kept; they are warned of at any rate."""
         passage, text = self._passage, self._passage.tokenizer_text
         is_unknown = not passage.bundle.source_tokenizer.unreadable_ids.isdisjoint(ids)
         if not (is_unknown or _BEYOND_LATIN.search(text, *unit.span)):
             return []
         language = passage.languages[0]
-        rest = text_outside(text, unit.span, within(passage.marks, unit.span))
+        rest = text_outside(text, unit.span, marks)
         unknown = list(self._unknown_spans(unit)) if is_unknown else []
         is_foreign = has_no_letter_of(rest, language)
         found = unreadable_words(text, unit.span, unknown, language=language)
@@ -128,26 +140,12 @@ class _Asking:
             if id_ in tokenizer.unreadable_ids and span[0] < span[1]:
                 yield moved(shown.back(span), -unit.span[0])
 
-    def _truncated(self, unit: Unit, num_tokens: int) -> Unit:
-        """A unit of which nothing behind its last token is kept, but every tag."""
-        passage, start = self._passage, unit.span[0]
-        shown = self._shown(unit)
-        spans = passage.bundle.source_tokenizer.encode(shown.text).spans[:num_tokens]
+    def _end_of(self, unit: Unit, num_tokens: int) -> int:
+        """Where the part of a unit ends that so many of its tokens stand for, behind its first character."""
+        shown, start = self._shown(unit), unit.span[0]
+        spans = self._passage.bundle.source_tokenizer.encode(shown.text).spans[:num_tokens]
         last = max((end for _, end in spans), default=0)
-        end = shown.back((0, last))[1] if last else start
-        for mark in unit.marks:
-            if mark.span[1] > end and mark.how is How.MASK:
-                self._warn(WarningKind.SPAN_MISSING, mark.span)
-        end = max(end, start + 1)
-        truncated = replace(
-            unit,
-            span=(start, end),
-            marks=tuple(mark for mark in unit.marks if mark.span[1] <= end),
-            tags=tuple(tag for tag in unit.tags if tag.kind is Kind.ELEMENT or tag.span[0] < end),
-            small_letters=unit.small_letters[: end - start],
-            attempt=Attempt(stage=Stage.FIRST, pieces=()),
-        )
-        return self._begun(truncated)
+        return max(shown.back((0, last))[1] if last else start, start + 1)
 
     def _warn(self, kind: WarningKind, span: Span) -> None:
         self.warnings.append(TranslationWarning(kind=kind, span=self._passage.source.back(span)))

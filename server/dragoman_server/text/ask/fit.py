@@ -26,10 +26,16 @@ class UnitTooLongError(ValueError):
     """A unit has more source tokens than the model takes, and the caller asked for it to be rejected."""
 
     def __init__(self, *, span: Span, num_tokens: int, max_tokens: int) -> None:
+        self.span, self.num_tokens, self.max_tokens = span, num_tokens, max_tokens
         super().__init__(
             f"the sentence at characters {span[0]} to {span[1]} has {num_tokens} tokens, its end included, "
             f"and the model takes {max_tokens}; shorten it, or ask for it to be split or truncated"
         )
+
+    def within(self, part: Mapped) -> "UnitTooLongError":
+        """The same error, of a text that the part with the unit was made of."""
+        span = part.back(self.span)
+        return UnitTooLongError(span=span, num_tokens=self.num_tokens, max_tokens=self.max_tokens)
 
 
 class TextTooLongError(ValueError):

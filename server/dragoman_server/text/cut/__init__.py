@@ -1,1 +1,1 @@
-"""The third stage: the text is cut into units that fit the model. Pure."""
+"""The third stage: the text is cut into units. Pure."""

@@ -13,7 +13,7 @@ from importlib.resources import files
 
 from dragoman_bundle.languages import primary_language, writes_spaces
 
-from dragoman_server.text.brackets import BRACKETS, CLOSING, FAMILY, ONE_SIDED, OPENING, QUOTES, Opened
+from dragoman_server.text.brackets import BRACKETS, CLOSING, FAMILY, ONE_SIDED, OPENING, QUOTES, Nesting
 from dragoman_server.text.marks import Kind, Mark, blanked
 from dragoman_server.text.words import IS_UNSPACED
 
@@ -43,7 +43,7 @@ class _Finder:
     def __init__(self, text: str, target: str) -> None:
         self._text = text
         self._target = target
-        self._opened = Opened()
+        self._opened = Nesting()
         self._last_word = self._last_space = -1
         """The last signs that a word, and that a space, stands before."""
 

@@ -89,8 +89,9 @@ class _Judging:
 
     def done(self, answers: Iterable[TranslatedHypothesis]) -> Unit:
         """The unit with its answers."""
-        begun = tuple(map(self._begun, answers))
-        return replace(self._unit, answers=begun, first=None, timings=self._timings)
+        begun = map(self._begun, answers)
+        ended = tuple(replace(answer, text=answer.text + self._unit.rest) for answer in begun)
+        return replace(self._unit, answers=ended, first=None, timings=self._timings)
 
     def in_parts(
         self, attempt: Attempt, results: Iterable[tuple[Piece, Sequence[SentenceResult]]]

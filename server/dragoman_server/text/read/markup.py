@@ -13,7 +13,7 @@ from dragoman_bundle import Bundle
 
 from dragoman_files.hypertext import LANGUAGE, Token, tokens
 from dragoman_files.texts import ELEMENTS
-from dragoman_server.text.brackets import Opened
+from dragoman_server.text.brackets import Nesting
 from dragoman_server.text.mapped import Edit, Mapped, Span, moved
 from dragoman_server.text.marks import Kind, Mark, Value
 from dragoman_server.text.options import TextFormat, TranslationOptions
@@ -82,6 +82,12 @@ def read_markup(text: str, untranslated: Collection[str] = ()) -> tuple[Mapped, 
         for mark in reader.marks
     ]
     return cleaned, marks, reader.values
+
+
+def tags_of(text: str) -> str:
+    """A text's tags and comments, without what stands between them."""
+    kinds = ("open", "close", "empty")
+    return "".join(text[event.start : event.end] for event in _parse(text) if event.kind in kinds)
 
 
 def start_tags(text: str) -> Iterator[Span]:
@@ -173,8 +179,8 @@ class _Reader:
             return event.name in self._untranslated
         if event.kind != "open" or end is None:
             return False
-        is_named = event.name in self._untranslated or event.name in _UNTRANSLATED
-        return is_named or event.is_translated is False
+        is_named = event.name in _UNTRANSLATED and not event.is_translated
+        return is_named or event.is_translated is False or event.name in self._untranslated
 
     def _reference(self, span: tuple[int, int], raw: str) -> Iterator[Edit]:
         shown = html.unescape(raw)
@@ -239,7 +245,7 @@ def _is_cut_off(text: str, start: int) -> bool:
 
 def _match_tags(events: Sequence[Token]) -> dict[int, int]:
     """The index of the end tag, by the index of each start tag that is closed. The pairs nest."""
-    opened = Opened()
+    opened = Nesting()
     matched: dict[int, int] = {}
     for index, event in enumerate(events):
         if event.kind == "open":
