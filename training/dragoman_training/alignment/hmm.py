@@ -9,13 +9,13 @@ Shapes: P distinct word pairs, L links, U target words, C = 2, for words and for
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numba import njit
 
 from dragoman_training.alignment.bitext import Ids, Links, Numbers, Offsets
-from dragoman_training.alignment.models import Arrays, Direction, Model, Posteriors, Step
+from dragoman_training.alignment.models import Direction, Model, Posteriors, Step
 
 TIED_JUMPS = 20
 """Jumps that go further than this weigh the same as one that goes this far."""
@@ -43,6 +43,7 @@ class Hmm(Model):
     """The transition model."""
 
     KIND = "hmm"
+    SAVED: ClassVar = {"jump": "weight_CD", "null": "null"}
 
     weight_CD: Numbers
     """s(i - i'), of words and of the beginning."""
@@ -104,13 +105,6 @@ class Hmm(Model):
         decay = 0.5 ** np.arange(1.0, more + 1)
         ends = self.weight_CD[:, :1] * decay[::-1], self.weight_CD[:, -1:] * decay
         return np.concatenate([ends[0], self.weight_CD, ends[1]], axis=1)
-
-    def arrays(self) -> Arrays:
-        return {"jump": self.weight_CD, "null": np.array(self.null)}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        return cls(weight_CD=arrays["jump"], null=float(arrays["null"]))
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -282,9 +276,8 @@ def maximize_weights(
     prior is as many jumps of each kind.
     """
     middle = len(weight_D) // 2
-    count = np.zeros(2 * tied + 1)
-    for place in range(len(weight_D)):
-        count[min(max(place - middle, -tied), tied) + tied] += count_D[place]
+    jump_D = np.minimum(np.maximum(np.arange(len(weight_D)) - middle, -tied), tied) + tied
+    count = np.bincount(jump_D, count_D)
     for _ in range(NUM_STEPS):
         # An origin adds N / Z to each jump that it had room for.
         rate_D = np.zeros(len(weight_D))
@@ -297,9 +290,8 @@ def maximize_weights(
         total = weight_D[middle - tied : middle + tied + 1].sum()
         open_rate = np.full(2 * tied + 1, prior * (2 * tied + 1) / max(total, 1e-300))
         for place in range(len(weight_D)):
-            open_rate[min(max(place - middle, -tied), tied) + tied] += rate_D[place]
-        for place in range(len(weight_D)):
-            jump = min(max(place - middle, -tied), tied) + tied
+            open_rate[jump_D[place]] += rate_D[place]
+        for place, jump in enumerate(jump_D):
             if open_rate[jump] > 0:
                 weight_D[place] = (count[jump] + prior) / open_rate[jump]
         top = weight_D.max()

@@ -69,7 +69,7 @@ class TrainingOptions:
             raise ValueError(f"at most {self.max_words} words a sentence: 1 is the least")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Iteration:
     """What a pass over the corpus found."""
 
@@ -135,15 +135,8 @@ def train_aligner(
                     exp(min(700.0, -step.log_likelihood / int(direction.links.target_size_S.sum())))
                     for step, direction in zip((forward, backward), directions, strict=True)
                 ]
-                report(
-                    Iteration(
-                        model=name,
-                        number=number,
-                        num_iterations=num_iterations,
-                        perplexity=(perplexity[0], perplexity[1]),
-                        seconds=time.monotonic() - began,
-                    )
-                )
+                seconds = time.monotonic() - began
+                report(Iteration(name, number, num_iterations, (perplexity[0], perplexity[1]), seconds))
             if name == options.model:
                 break
     both = [

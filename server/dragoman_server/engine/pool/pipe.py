@@ -4,6 +4,7 @@ Messages are pickled; from over there come events, too, as engines report them. 
 Must not know futures: `process` decides what becomes of sentences, and starts another process.
 """
 
+import enum
 import os
 import select
 import struct
@@ -82,18 +83,14 @@ class Cancel:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ping:
+class Sign(enum.Enum):
+    """Messages that say nothing more."""
+
+    PING = enum.auto()
     """Is the engine's thread still there?"""
-
-
-@dataclass(frozen=True, slots=True)
-class Pong:
+    PONG = enum.auto()
     """It is, and has just come from one turn to the next."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
+    READY = enum.auto()
     """The answer to `Start`."""
 
 
@@ -147,12 +144,10 @@ class Outgoing:
     def close(self) -> None:
         """Ends the pipe; what was not taken is lost."""
         with self._lock:
-            if self._is_closed:
-                return
-            self._is_closed = True
             self._backlog.clear()
-            if not self._is_flushing:
+            if not (self._is_closed or self._is_flushing):
                 os.close(self._descriptor)
+            self._is_closed = True
 
     def _write(self) -> None:
         try:

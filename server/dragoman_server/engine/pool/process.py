@@ -230,15 +230,13 @@ class EngineProcess:
             silence.set()
             process.kill()
 
-        def ask() -> None:
-            process.send(pipe.Ping())
-
+        ask = partial(process.send, pipe.Sign.PING)
         heartbeat = Heartbeat(ask=ask, on_silence=on_silence, timeout_seconds=self._timeout_seconds)
         heartbeat.start()
         try:
             while True:
                 for message in process.receive():
-                    if isinstance(message, pipe.Pong):
+                    if message is pipe.Sign.PONG:
                         heartbeat.answer()
                     else:
                         self._take(message)
@@ -296,13 +294,13 @@ class EngineProcess:
                 if held.num_losses > MAX_LOSSES:
                     lost.append(self._held.pop(number))
             self._leave_all_but_held()
-            num_held = len(self._held)
-        extra = {"reason": reason, "retried": num_held, "failed": len(lost)}
+            extra = {"reason": reason, "retried": len(self._held), "failed": len(lost)}
         logger.error("an engine's process ended", extra=extra)
         self._tell(events.EngineLost())
         self._on_change()
-        error = EngineLostError(f"the engine ended {MAX_LOSSES + 1} times while it had the sentence")
-        self._fail(lost, error)
+        self._fail(
+            lost, EngineLostError(f"the engine ended {MAX_LOSSES + 1} times while it had the sentence")
+        )
 
     def _leave_all_but_held(self) -> None:
         waiting = Counter(held.sentence.priority for held in self._held.values())

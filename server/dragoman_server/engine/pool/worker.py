@@ -128,7 +128,7 @@ class _Engines:
                     is_last = self._unheard == {number}
                     self._unheard.discard(number)
                 if is_last:
-                    self._outbox.put_nowait(pipe.Pong())
+                    self._outbox.put_nowait(pipe.Sign.PONG)
                 self._outbox.flush()
             case QueueLeft(num_left):
                 with self._lock:
@@ -164,7 +164,7 @@ def main() -> None:
         return
     if engines is None:
         return
-    outbox.put_nowait(pipe.Ready())
+    outbox.put_nowait(pipe.Sign.READY)
     outbox.flush()
     engines.start()
     # They end with their pipe, and the process with them: nobody has to look whether either still runs.
@@ -242,7 +242,7 @@ def _read(engines: _Engines, inbox: Connection, outbox: _Outbox) -> None:
                 for number, future in zip(message.numbers, accepted, strict=True):
                     futures[number] = future
                     future.add_done_callback(partial(answer, number))
-            elif isinstance(message, pipe.Ping):
+            elif message is pipe.Sign.PING:
                 engines.show_life()
             elif isinstance(message, pipe.Cancel) and (cancelled := futures.get(message.number)) is not None:
                 cancelled.cancel()
