@@ -121,17 +121,13 @@ def open_corpus(folder: Path, weights: list[float]) -> TokenizedCorpus:
         TokenIds(map_array(folder / f"{side}.ids", dtype, length), *_index(folder, side, num_pairs))
         for side, dtype, length in zip(SIDES, types, summary["num_tokens"], strict=True)
     )
-    texts = None
-    if num_bytes:
-        names = [f"{side}-text" for side in SIDES]
-        sizes = zip(names, num_bytes, strict=True)
-        arrays = [map_array(folder / f"{name}.bytes", BYTE, size) for name, size in sizes]
-        indices = [_index(folder, name, num_pairs) for name in names]
-        files = [MappedTexts(TokenIds(own, *index)) for own, index in zip(arrays, indices, strict=True)]
-        texts = files[0], files[1]
+    texts = []
+    for name, size in zip((f"{side}-text" for side in SIDES), num_bytes, strict=False):
+        bytes_N = map_array(folder / f"{name}.bytes", BYTE, size)
+        texts.append(MappedTexts(TokenIds(bytes_N, *_index(folder, name, num_pairs))))
     return TokenizedCorpus(
         sides=(source, target),
-        texts=texts,
+        texts=(texts[0], texts[1]) if texts else None,
         mark_P=map_array(folder / "marks", MARK, num_pairs),
         num_read=summary["num_read"],
         fingerprint=summary["fingerprint"],

@@ -40,9 +40,14 @@ def read_training_corpus(
         folder, remembered = _remembered_folder(checkpoint)
         if remembered not in (None, str(folder)):
             way_out += f"; in training they did at {remembered}, which is not on this machine"
-    trained = checkpoint.progress.get("corpus")
+    recipe, trained = checkpoint.recipe, checkpoint.progress.get("corpus")
     try:
-        found, sample, count = _sample(checkpoint, folder, max_pairs, has_fingerprint=trained is not None)
+        parts = parts_of(recipe.data, "train", folder)
+        facts = survey(parts)
+        sample = read_sample(parts, facts, max_pairs, recipe.filter)
+        if not len(sample):
+            raise CorpusError("data: the train files hold no sentence pair")
+        found = None if trained is None else fingerprint_of(parts)
     except CorpusError as error:
         raise TrainingCorpusError(f"the training corpus is not there: {error}. {way_out}") from error
     if trained not in (None, found):
@@ -50,7 +55,7 @@ def read_training_corpus(
             f"the files of the training corpus hold other pairs ({found}) than the model was trained on "
             f"({trained}). {way_out}"
         )
-    if count > max_pairs:
+    if (count := sum(facts[part.paths[0]].num_lines for part in parts)) > max_pairs:
         report(f"learning from {max_pairs:,} of {count:,} training pairs, evenly spread")
     return sample
 
@@ -62,20 +67,6 @@ def read_validation_pairs(checkpoint: Checkpoint, folder: Path | None = None, *,
     """
     data = checkpoint.recipe.data
     return spread(read_corpus(data, "valid", folder or _remembered_folder(checkpoint)[0]), max_pairs)
-
-
-def _sample(
-    checkpoint: Checkpoint, folder: Path, max_pairs: int, *, has_fingerprint: bool
-) -> tuple[str | None, Corpus, int]:
-    """The fingerprint of all pairs where it is wanted, the sample, and of how many pairs."""
-    recipe = checkpoint.recipe
-    parts = parts_of(recipe.data, "train", folder)
-    facts = survey(parts)
-    sample = read_sample(parts, facts, max_pairs, recipe.filter)
-    if not len(sample):
-        raise CorpusError("data: the train files hold no sentence pair")
-    count = sum(facts[part.paths[0]].num_lines for part in parts)
-    return fingerprint_of(parts) if has_fingerprint else None, sample, count
 
 
 def _remembered_folder(checkpoint: Checkpoint) -> tuple[Path, str | None]:

@@ -24,7 +24,6 @@ from dragoman_training.data.survey import FileFacts, check_unchanged, read_sampl
 from dragoman_training.data.token_ids import Learn, TokenIds, TokenizedCorpus, id_type, link_blocks, link_type
 from dragoman_training.data.tokenizing import Tokenizing, tokenize_blocks
 from dragoman_training.data.vocabulary import Tokenizers, train_tokenizers
-from dragoman_training.recipe.data import VocabularyConfig
 from dragoman_training.recipe.settings import Recipe
 from dragoman_training.time_left import progress_lines
 
@@ -46,17 +45,10 @@ def open_training_pairs(
     """
     parts = parts_of(recipe.data, "train", folder)
     cache = CorpusCache(cache_folder, report)
-    return FilePairs(
-        parts=parts,
-        facts=survey(parts, cache.surveys),
-        recipe=recipe,
-        cache=cache,
-        report=report,
-        load_linker=load_linker,
-    )
+    return FilePairs(parts, survey(parts, cache.surveys), recipe, cache, report, load_linker)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FilePairs:
     """The pairs of some files."""
 
@@ -78,7 +70,10 @@ class FilePairs:
         config = self.recipe.vocabulary
 
         def make(folder: Path) -> None:
-            self.report(show_sample(config, self._num_lines))
+            pairs = f"{self._num_lines:,} pairs"
+            if self._num_lines > config.max_pairs:
+                pairs = f"{config.max_pairs:,} of {pairs}, evenly spread (vocabulary.max_pairs)"
+            self.report(f"Training a vocabulary of {config.size:,} on {pairs}.")
             sample = read_sample(self.parts, self.facts, config.max_pairs, self.recipe.filter)
             if not len(sample):
                 counted = "sentence pair" if self.recipe.data.has_source else "sentence"
@@ -145,7 +140,11 @@ class FilePairs:
         dtype = link_type(corpus.sides)
 
         def make(folder: Path) -> None:
-            self.report(show_linking(len(corpus), max_pairs))
+            learnt = f"; that is learnt from {max_pairs:,}, evenly spread (guided_alignment.max_pairs)"
+            self.report(
+                f"Linking the tokens of {len(corpus):,} training pairs, which attention learns from"
+                f"{learnt if len(corpus) > max_pairs else ''}."
+            )
             advance = progress_lines(len(corpus), "Linked", "pairs", self.report)
             write_links(folder, link_blocks(corpus.sides, learn, max_pairs), dtype, advance)
 
@@ -170,19 +169,3 @@ class FilePairs:
             "filter": dataclasses.asdict(self.recipe.filter),
             "sentencepiece": sentencepiece.__version__,
         }
-
-
-def show_sample(config: VocabularyConfig, num_pairs: int) -> str:
-    """What a vocabulary is trained on, for people."""
-    pairs = f"{num_pairs:,} pairs"
-    if num_pairs > config.max_pairs:
-        pairs = f"{config.max_pairs:,} of {pairs}, evenly spread (vocabulary.max_pairs)"
-    return f"Training a vocabulary of {config.size:,} on {pairs}."
-
-
-def show_linking(num_pairs: int, max_pairs: int) -> str:
-    """What is linked, and from what that is learnt, for people."""
-    learnt = ""
-    if num_pairs > max_pairs:
-        learnt = f"; that is learnt from {max_pairs:,}, evenly spread (guided_alignment.max_pairs)"
-    return f"Linking the tokens of {num_pairs:,} training pairs, which attention learns from{learnt}."

@@ -45,14 +45,15 @@ class Window(nn.Module, ABC):
         `position_SQ` is how many target tokens were read before each query.
         """
 
-    @abstractmethod
     def forward(self, query_SQH: Tensor, mask_ST: Tensor, position_SQ: Tensor) -> Tensor:
         """What weights are multiplied by: [S, Q, T], 0 outside the window. Padding is left to the mask."""
-
-    def _distance(self, centre_SQ: Tensor, mask_ST: Tensor) -> Tensor:
-        """How far each position is from the centre, with a sign: [S, Q, T]."""
+        centre_SQ = self.centre(query_SQH, mask_ST, position_SQ)
         position_ST = torch.ones_like(mask_ST, dtype=torch.float32).cumsum(dim=1)
-        return position_ST.unsqueeze(1) - centre_SQ.unsqueeze(2)
+        return self.factor(position_ST.unsqueeze(1) - centre_SQ.unsqueeze(2))
+
+    def factor(self, distance_SQT: Tensor) -> Tensor:
+        """The same of positions so far from the centre, with a sign."""
+        return (distance_SQT.abs() <= self.reach).float()
 
 
 class MonotonicWindow(Window):
@@ -64,10 +65,6 @@ class MonotonicWindow(Window):
 
     def centre(self, query_SQH: Tensor, mask_ST: Tensor, position_SQ: Tensor) -> Tensor:
         return torch.minimum(position_SQ.float() + 1, sentence_length(mask_ST))
-
-    def forward(self, query_SQH: Tensor, mask_ST: Tensor, position_SQ: Tensor) -> Tensor:
-        distance_SQT = self._distance(self.centre(query_SQH, mask_ST, position_SQ), mask_ST)
-        return (distance_SQT.abs() <= self.reach).float()
 
 
 class PredictedWindow(Window):
@@ -90,8 +87,7 @@ class PredictedWindow(Window):
         logit_SQ = (self.hidden(query_SQH).tanh() @ direction_H2)[:, :, 0]
         return sentence_length(mask_ST) * logit_SQ.float().sigmoid()
 
-    def forward(self, query_SQH: Tensor, mask_ST: Tensor, position_SQ: Tensor) -> Tensor:
-        distance_SQT = self._distance(self.centre(query_SQH, mask_ST, position_SQ), mask_ST)
+    def factor(self, distance_SQT: Tensor) -> Tensor:
         deviation = self.reach / 2
         gaussian_SQT = (distance_SQT.square() * (-0.5 / deviation**2)).exp()
         return gaussian_SQT * (distance_SQT.abs() <= self.reach)
@@ -148,14 +144,12 @@ class Luong(AttentionalLSTM):
             # The hidden layer is as wide as the queries.
             "concat": partial(AdditiveAttention, **sizes, units=config.decoder_units),
         }
-        counts_steps = config.attention == "local-m"
-        width = sizes["value_size"]
-        super().__init__(
-            config, vocabulary, scores[config.score], context_size=width, counts_steps=counts_steps
-        )
+        width, counts_steps = sizes["value_size"], config.attention == "local-m"
+        given = config, vocabulary, scores[config.score]
+        super().__init__(*given, context_size=width, counts_steps=counts_steps)
         self.config = config
         self.window: Window | None = None
-        if config.attention == "local-m":
+        if counts_steps:
             self.window = MonotonicWindow(config.window)
         elif config.attention == "local-p":
             self.window = PredictedWindow(config.window, config.decoder_units)
