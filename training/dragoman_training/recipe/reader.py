@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import tomllib
 import typing
+from contextlib import suppress
 from datetime import date, time
 from pathlib import Path
 from typing import Any
@@ -83,9 +84,8 @@ def _overridden(table: dict[str, Any], overrides: tuple[str, ...]) -> dict[str, 
 def _training_data(table: dict[str, Any]) -> dict[str, Any]:
     """What a recipe's tables say of what is trained on."""
     data = table.get("data")
-    if not isinstance(data, dict):
-        return {}
-    return {key: value for key, value in data.items() if key.startswith(TRAINING_DATA)}
+    items = data.items() if isinstance(data, dict) else ()
+    return {key: value for key, value in items if key.startswith(TRAINING_DATA)}
 
 
 def recipe_from_table(table: dict[str, Any]) -> Recipe:
@@ -110,10 +110,9 @@ def _apply_override(table: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     if not equals:
         raise RecipeError(f'override "{override}" is not of the form key=value')
-    try:
+    value: Any = text
+    with suppress(tomllib.TOMLDecodeError):
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
     if isinstance(value, date | time):
         # No setting is one, but a name may look like one.
         value = text
