@@ -9,7 +9,6 @@ first.
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -175,10 +174,8 @@ class FertilityModel(Model):
         return flat._estimated(direction, counts, posterior_L, alignment_U)
 
     def step(self, direction: Direction, lexicon_P: Numbers) -> Step:
-        if self.alignment_U is None:
-            alignment_U = self.start.viterbi(direction, lexicon_P)
-        else:
-            alignment_U = self.alignment_U.copy()
+        own_U = self.alignment_U
+        alignment_U = self.start.viterbi(direction, lexicon_P) if own_U is None else own_U.copy()
         counts, posterior_L, log_likelihood = self.collect(direction, lexicon_P, alignment_U)
         pair_P = np.bincount(direction.links.pair_L, posterior_L, len(lexicon_P)).astype(float)
         after = self._estimated(direction, counts, posterior_L, alignment_U)
@@ -198,13 +195,9 @@ class FertilityModel(Model):
         """Counts, posteriors and log-likelihood, over better alignments, which replace those given."""
         max_words, num_classes = self.tail_BD.shape[1] // 2, len(self.tail_BD)
         room = max_words + 2 if self.NUMBER == 5 else 0
-        counts = Counts(
-            fertility_VF=np.zeros_like(self.fertility_VF),
-            head_ABD=np.zeros_like(self.head_ABD),
-            tail_BD=np.zeros_like(self.tail_BD),
-            head_room_BRR=np.zeros((num_classes, room, room)),
-            tail_room_BR=np.zeros((num_classes, room)),
-        )
+        sizes = (num_classes, room, room), (num_classes, room)
+        tables = map(np.zeros_like, (self.fertility_VF, self.head_ABD, self.tail_BD))
+        counts = Counts._make([*tables, *map(np.zeros, sizes)])
         log_place_Q, first_place_S = np.empty(0), np.empty(0, np.int64)
         if self.NUMBER == 3:
             shapes = direction.shapes
@@ -221,21 +214,15 @@ class FertilityModel(Model):
             first_place_S=first_place_S,
         )
         limits = (self.max_alignments if climb else -1, max_words)
-        found = collect(self.parameters(), counts, text, lexicon_P, alignment_U, *limits)
-        return counts, *found
+        return counts, *collect(self.parameters(), counts, text, lexicon_P, alignment_U, *limits)
 
     def parameters(self) -> Parameters:
         """The tables as `walk` reads them."""
         log_null, log_not_null = np.log([max(self.null, 1e-300), max(1 - self.null, 1e-300)]).tolist()
-        tables = self._log_fertilities, self.head_ABD, self.tail_BD
-        return Parameters(self.NUMBER, log_null, log_not_null, *tables)
-
-    @cached_property
-    def _log_fertilities(self) -> Numbers:
         log_fertility_VF = _log(self.fertility_VF)
         if self.NUMBER == 3:
             log_fertility_VF += np.cumsum(np.log(np.maximum(np.arange(self.fertility_VF.shape[1]), 1)))
-        return log_fertility_VF
+        return Parameters(self.NUMBER, log_null, log_not_null, log_fertility_VF, self.head_ABD, self.tail_BD)
 
     def _estimated(
         self, direction: Direction, counts: Counts, posterior_L: Posteriors, alignment_U: Ids

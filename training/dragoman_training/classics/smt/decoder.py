@@ -74,9 +74,8 @@ def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:
             if name in given and math.isfinite(float(number)):
                 given[name] = float(number)
                 continue
-        raise ValueError(
-            f"--weights: {part!r} is no NAME=NUMBER of a finite number; names are {', '.join(names)}"
-        )
+        wanted = f"no NAME=NUMBER of a finite number; names are {', '.join(names)}"
+        raise ValueError(f"--weights: {part!r} is {wanted}")
     return given
 
 
@@ -176,14 +175,11 @@ class SearchOptions:
     """The farthest jump between source phrases, in words; 0 translates from left to right."""
 
     def __post_init__(self) -> None:
-        if self.stack_size < 1 or self.max_options < 1:
-            raise ValueError(
-                f"a stack of {self.stack_size}, {self.max_options} translations of a phrase: 1 is the least"
-            )
-        if not 0 <= self.distortion_limit <= MAX_DISTORTION:
-            raise ValueError(
-                f"a distortion limit of {self.distortion_limit}: it is from 0 to {MAX_DISTORTION}"
-            )
+        sizes, limit = (self.stack_size, self.max_options), self.distortion_limit
+        if min(sizes) < 1:
+            raise ValueError(f"a stack of {sizes[0]}, {sizes[1]} translations of a phrase: 1 is the least")
+        if not 0 <= limit <= MAX_DISTORTION:
+            raise ValueError(f"a distortion limit of {limit}: it is from 0 to {MAX_DISTORTION}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -199,7 +195,7 @@ class Derivation:
     """In the order of `FEATURES`, without passing through."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class Decoder:
     """Phrases, a language model, and the weights of their features."""
 

@@ -92,9 +92,7 @@ class System:
         self, lines: Sequence[str], num_best: int, *, threads: int = 1, report: Report = lambda done: None
     ) -> Iterator[list[tuple[str, Derivation]]]:
         """The best translations of each line, each text once, the best first."""
-        decoder = Decoder(
-            table=self.table, language_model=self.language_model, weights=self.weights, options=self.search
-        )
+        decoder = Decoder(self.table, self.language_model, self.weights, self.search)
 
         def decode(line: str) -> list[tuple[str, Derivation]]:
             words = self.source_casing.within(split_words(line))
@@ -117,8 +115,8 @@ class System:
 
     def _text(self, derivation: Derivation, *, large: bool) -> str:
         """A translation begins with a capital where its source does."""
-        words = [word if isinstance(word, str) else self.target.words[word] for word in derivation.words]
-        line = join_words(words)
+        words = self.target.words
+        line = join_words(word if isinstance(word, str) else words[word] for word in derivation.words)
         return line[:1].upper() + line[1:] if large else line
 
 

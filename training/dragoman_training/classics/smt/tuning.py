@@ -14,11 +14,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dragoman_training.alignment.bitext import Numbers
 from dragoman_training.classics.smt.decoder import Weights
 from dragoman_training.classics.smt.system import Say, System
 
-Numbers = NDArray[np.float64]
-Counts = NDArray[np.float64]
+Counts = Numbers
 ORDER = 4
 MARGIN = 1.0
 """How far beyond the first and the last crossing γ is tried."""
