@@ -101,9 +101,8 @@ class Engine:
         self._thread = threading.Thread(target=self._work, name="dragoman-engine", daemon=True)
         self._heartbeat: Heartbeat | None = None
         if timeout_seconds is not None:
-            self._heartbeat = Heartbeat(
-                ask=self.wake, on_silence=self._give_up, timeout_seconds=timeout_seconds
-            )
+            ask, give_up = self.wake, self._give_up
+            self._heartbeat = Heartbeat(ask=ask, on_silence=give_up, timeout_seconds=timeout_seconds)
 
     def start(self) -> None:
         """Starts the engine's thread. Sentences may have been submitted before."""

@@ -75,14 +75,11 @@ class Prepared:
             if kept.num_read:
                 self.kept[source.name] = kept
                 self.credits[source.name] = f"{source.credit} ({source.licence})"
-                seconds = time.process_time() - began
-                report(
-                    f"{source.name}: {len(kept.pairs):,} of {kept.num_read:,} pairs ({seconds:.0f} s so far)"
-                )
+                used, seconds = f"{len(kept.pairs):,} of {kept.num_read:,} pairs", time.process_time() - began
+                report(f"{source.name}: {used} ({seconds:.0f} s so far)")
         if not self.kept:
-            raise CorpusError(
-                f"{folder} has no corpora of en and {language}: docs/guide/corpora.md says which are read"
-            )
+            where = "docs/guide/corpora.md says which are read"
+            raise CorpusError(f"{folder} has no corpora of en and {language}: {where}")
         for kept in self.kept.values():
             kept.pairs = list(self.allowed(kept.pairs, kept.left_out))
         self.entries: list[dictionary.Entry] = []
@@ -128,12 +125,10 @@ class Prepared:
                 kept.left_out["with another number of sentences"] += 1
             for part in parts:
                 found = cleaning.clean(part, self.language)
+                share = SHARE_VALIDATION if source.name == VALIDATED_SOURCE else 0.0
                 if isinstance(found, str):
                     kept.left_out[found] += 1
-                elif (
-                    source.name == VALIDATED_SOURCE
-                    and draw(key_of(found[0]), "validation") < SHARE_VALIDATION
-                ):
+                elif share and draw(key_of(found[0]), "validation") < share:
                     self.validation.append(found)
                     self._held_keys.update(map(key_of, found))
                     kept.left_out[HELD_OUT] += 1
@@ -166,10 +161,8 @@ def test_set_keys(folder: Path, language: str, more: Iterable[Path]) -> set[str]
     """The keys of all lines of the test sets there are, and of all fields of further files."""
     keys: set[str] = set()
     for path in paths_of("test_sets", folder, language):
-        if path.suffix == ".jsonl":
-            keys.update(key_of(json.loads(line)["text"]) for line in read_lines(path))
-        else:
-            keys.update(map(key_of, read_lines(path)))
+        is_json, lines = path.suffix == ".jsonl", read_lines(path)
+        keys.update(key_of(json.loads(line)["text"] if is_json else line) for line in lines)
     for path in more:
         keys.update(key_of(field) for line in read_lines(path) for field in re.split(r"[\t|]", line))
     keys.discard("")
@@ -179,9 +172,7 @@ def test_set_keys(folder: Path, language: str, more: Iterable[Path]) -> set[str]
 def held_out_strings(folder: Path, language: str) -> list[Pair]:
     """Short interface strings without markup or placeholders, chosen by their English side."""
     chosen: dict[Pair, None] = {}
-    for source in sources():
-        if not source.is_interface:
-            continue
+    for source in (one for one in sources() if one.is_interface):
         for english, other in read_pairs(source, folder, language):
             if num_words(english) > MAX_STRING_WORDS or draw(key_of(english), "held out") >= SHARE_OF_STRINGS:
                 continue

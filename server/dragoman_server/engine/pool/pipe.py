@@ -177,8 +177,9 @@ class Outgoing:
 class WorkerProcess:
     """A process. Its methods may be called from any thread, the ones that wait from one at a time."""
 
-    def __init__(self, begin: Begin) -> None:
-        """Raises OSError where the system has none left."""
+    def __init__(self, begin: Begin, take: Callable[[object], None]) -> None:
+        """`take` gets what it tells before it decodes. Raises OSError where the system has none left."""
+        self._take = take
         their_input, our_output = os.pipe()
         our_input, their_output = os.pipe()
         self._outgoing = Outgoing(our_output)
@@ -199,23 +200,8 @@ class WorkerProcess:
         """The process's number."""
         self.send(begin)
 
-    def measure_step(self, sentence: Sentence) -> tuple[float, list[Any]]:
-        """Waits until it has measured a step of the sentence alone, in seconds of a processor; returns what
-        it reported before, too. Before `start`, and raises as that does.
-        """
-        messages, answer = self._ask(Measure(sentence))
-        assert isinstance(answer, Measured)
-        return answer.step_seconds, messages
-
-    def start(self, start: Start) -> list[Any]:
-        """Waits until it decodes; returns what it reported before. Raises what opening the decoder raised
-        there, or DecoderError where the process ended.
-        """
-        messages, _ = self._ask(start)
-        return messages
-
-    def _ask(self, question: object) -> tuple[list[Any], Any]:
-        """The messages that came before the answer, and the answer."""
+    def ask(self, question: Measure | Start) -> Any:
+        """Waits for the answer. Raises what opening the decoder raised there, or DecoderError for an end."""
         try:
             self.send(question)
             *messages, answer = self.receive()
@@ -224,7 +210,9 @@ class WorkerProcess:
         if isinstance(answer, Failed):
             self.end()
             raise answer.reason
-        return messages, answer
+        for message in messages:
+            self._take(message)
+        return answer
 
     def send(self, message: object) -> None:
         """Never waits, and does nothing once the process has ended."""

@@ -116,15 +116,13 @@ class EngineProcess:
         """Processor seconds that a step of the sentence alone takes in the process, which `start` goes on
         with. Raises as `start`.
         """
-        process = self._starting = pipe.WorkerProcess(self._begin)
+        self._starting = pipe.WorkerProcess(self._begin, self._take)
         try:
-            step_seconds, messages = process.measure_step(sentence)
+            measured: pipe.Measured = self._starting.ask(pipe.Measure(sentence))
         except BaseException:
             self._starting = None
             raise
-        for message in messages:
-            self._take(message)
-        return step_seconds
+        return measured.step_seconds
 
     def start(self) -> None:
         """Starts the process and waits until it decodes. Raises what opening the decoder raised there, or
@@ -199,7 +197,7 @@ class EngineProcess:
         return None if running is None else running.pid
 
     def _open(self, timeout_seconds: float | None = None) -> pipe.WorkerProcess:
-        process = self._starting or pipe.WorkerProcess(self._begin)
+        process = self._starting or pipe.WorkerProcess(self._begin, self._take)
         with self._lock:
             self._starting = process
         if self._closed:
@@ -208,8 +206,7 @@ class EngineProcess:
         if timeout_seconds is not None:
             watchdog.start()
         try:
-            for message in process.start(pipe.Start(self.num_engines, self.first_number)):
-                self._take(message)
+            process.ask(pipe.Start(self.num_engines, self.first_number))
         finally:
             watchdog.cancel()
             self._starting = None
@@ -219,8 +216,7 @@ class EngineProcess:
     def _live(self) -> None:
         process = self._running
         while process is not None:
-            reason = self._read(process)
-            process = self._replace(reason)
+            process = self._replace(self._read(process))
 
     def _read(self, process: pipe.WorkerProcess) -> str:
         """Takes what the process tells until it ends; why it did."""
