@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from dragoman_training.corpora.cleaning import key_of, num_words, plain
 from dragoman_training.corpora.tables import Pair, Source, draw, paths_of, read_pairs, sources
 from dragoman_training.data.corpus import CorpusError
 from dragoman_training.data.files import read_lines
+from dragoman_training.time_left import Say
 
 MAX_REPEATS = 3
 """Pairs with the same side, but for everyday sentences and words."""
@@ -44,13 +45,7 @@ class Prepared:
     """The pairs of each corpus, and what is held out of them."""
 
     def __init__(
-        self,
-        folder: Path,
-        language: str,
-        *,
-        without: set[str],
-        leave_out: Iterable[Path],
-        report: Callable[[str], None],
+        self, folder: Path, language: str, *, without: set[str], leave_out: Iterable[Path], report: Say
     ) -> None:
         """Reads the corpora of English and `language`. Raises CorpusError where `folder` has none."""
         self.language = language

@@ -131,9 +131,8 @@ class Pairs:
         lengths, and all pairs.
         """
         shuffler, numbers_N = None if seed is None else shuffler_of(seed), None
-        shares = [(share.num_pairs, share.weight) for share in self.corpus.shares]
-        if shuffler and any(weight != 1 for _, weight in shares):
-            numbers_N = draw_pairs(shares, shuffler)
+        if shuffler and any(weight != 1 for _, weight in self.corpus.shares):
+            numbers_N = draw_pairs(self.corpus.shares, shuffler)
         source_length_P, target_length_P = (side.length_S for side in self._sides)
         lengths = source_length_P, target_length_P
         return plan_batches(*lengths, budget_tokens, shuffler=shuffler, numbers_N=numbers_N)

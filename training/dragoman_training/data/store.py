@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dragoman_training.data.cache import CorpusCacheError
 from dragoman_training.data.corpus import Fingerprint
 from dragoman_training.data.pair_filter import DUPLICATES
-from dragoman_training.data.token_ids import Share, TokenIds, TokenizedCorpus, begins, first_of_equals
+from dragoman_training.data.token_ids import TokenIds, TokenizedCorpus, begins, first_of_equals
 from dragoman_training.data.tokenizing import TokenBlock
 
 SIDES = ("source", "target")
@@ -112,8 +112,7 @@ def open_corpus(folder: Path, weights: list[float]) -> TokenizedCorpus:
         summary = json.loads((folder / "summary.json").read_text())
         num_pairs = int(summary["num_pairs"])
         types = [np.dtype(name) for name in summary["types"]]
-        counts = zip(summary["part_counts"], weights, strict=True)
-        shares = [Share(num_pairs=count, weight=weight) for count, weight in counts]
+        shares = list(zip(summary["part_counts"], weights, strict=True))
         num_bytes = summary["num_bytes"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CorpusCacheError(f"{folder} is damaged ({error}): delete it, and it is made anew") from error

@@ -73,7 +73,7 @@ def tokenize(
         left_out=block.left_out,
         num_unknown=block.num_unknown,
         num_copies=block.num_copies,
-        shares=[token_ids.Share(num_pairs=len(mark_P), weight=1.0)],
+        shares=[(len(mark_P), 1.0)],
     )
 
 

@@ -1,6 +1,5 @@
 """The pairs that a checkpoint was trained on, found again, for what else is learnt from them."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
@@ -9,6 +8,7 @@ from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus, CorpusError, spread
 from dragoman_training.data.files import parts_of, read_corpus
 from dragoman_training.data.survey import fingerprint_of, read_sample, survey
+from dragoman_training.time_left import Say
 
 RECIPE_FOLDER = Path("training/recipes")
 """Where paths begin of a checkpoint that remembers no folder, or one that is not on this machine."""
@@ -26,7 +26,7 @@ def read_training_corpus(
     folder: Path | None = None,
     *,
     max_pairs: int = SAMPLE_PAIRS,
-    report: Callable[[str], None] = lambda line: None,
+    report: Say = lambda line: None,
 ) -> Corpus:
     """The training pairs that the checkpoint's recipe names; of a larger corpus so many, evenly spread.
 

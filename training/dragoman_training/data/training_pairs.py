@@ -25,18 +25,14 @@ from dragoman_training.data.token_ids import Learn, TokenIds, TokenizedCorpus, i
 from dragoman_training.data.tokenizing import Tokenizing, tokenize_blocks
 from dragoman_training.data.vocabulary import Tokenizers, train_tokenizers
 from dragoman_training.recipe.settings import Recipe
-from dragoman_training.time_left import progress_lines
+from dragoman_training.time_left import Say, progress_lines
 
 FEWEST_LINES_FOR_PROCESSES = 100_000
 """Below so many lines processes take longer to begin than to tokenize."""
 
 
 def open_training_pairs(
-    recipe: Recipe,
-    folder: Path,
-    cache_folder: Path,
-    report: Callable[[str], None],
-    load_linker: Callable[[], Learn],
+    recipe: Recipe, folder: Path, cache_folder: Path, report: Say, load_linker: Callable[[], Learn]
 ) -> "FilePairs":
     """The pairs that a recipe names; relative paths start at `folder`.
 
@@ -57,8 +53,7 @@ class FilePairs:
     """What the files held when they were surveyed."""
     recipe: Recipe
     cache: CorpusCache
-    report: Callable[[str], None]
-    """Takes lines for people."""
+    report: Say
     load_linker: Callable[[], Learn]
 
     def learn_vocabulary(self) -> Tokenizers:

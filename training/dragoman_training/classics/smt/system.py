@@ -20,6 +20,7 @@ from dragoman_training.alignment.training import TrainingOptions, train_aligner,
 from dragoman_training.classics.smt.decoder import Decoder, Derivation, SearchOptions, Weights
 from dragoman_training.classics.smt.language_model import LanguageModel, estimate
 from dragoman_training.classics.smt.phrases import PhraseTable, learn_phrases
+from dragoman_training.time_left import Say
 
 JOINER = "￭"
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -160,7 +161,6 @@ def load_system(folder: Path) -> System:
 MAX_STORED_OPTIONS = 50
 """Translations of a source phrase that are saved."""
 BLOCK_PAIRS = 10_000
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from dragoman_training.alignment.bitext import Numbers
 from dragoman_training.classics.smt.decoder import Weights
-from dragoman_training.classics.smt.system import Say, System
+from dragoman_training.classics.smt.system import System
+from dragoman_training.time_left import Say
 
 Counts = Numbers
 ORDER = 4
