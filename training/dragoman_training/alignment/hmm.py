@@ -27,6 +27,10 @@ NUM_STEPS = 20
 """Steps of the maximisation of weights."""
 
 
+Tables = tuple[Numbers, Numbers, Numbers, Posteriors]
+"""The counts of `HmmCounts`, and the posteriors."""
+
+
 class HmmCounts(NamedTuple):
     """Expected counts, posteriors of every link, and the log-likelihood."""
 
@@ -61,10 +65,9 @@ class Hmm(Model):
 
     def posteriors(self, direction: Direction, lexicon_P: Numbers) -> Posteriors:
         links, none = direction.links, np.empty((2, 0))
-        posterior_L = np.empty(len(links.pair_L), np.float32)
-        weight_CD = self._reaching(links)
-        _forward_backward(lexicon_P, links, weight_CD, self.null, none[0], none, none, posterior_L)
-        return posterior_L
+        tables = none[0], none, none, np.empty(len(links.pair_L), np.float32)
+        _forward_backward(lexicon_P, links, self._reaching(links), self.null, tables)
+        return tables[3]
 
     def viterbi(self, direction: Direction, lexicon_P: Numbers) -> Ids:
         return _viterbi(lexicon_P, direction.links, self._reaching(direction.links), self.null)
@@ -76,7 +79,7 @@ class Hmm(Model):
         origin_CK = np.zeros((2, (longest + 1) * (longest + 2) // 2))
         posterior_L = np.empty(len(links.pair_L), np.float32)
         tables = pair_P, jump_CD, origin_CK, posterior_L
-        return HmmCounts(*tables, _forward_backward(lexicon_P, links, self.weight_CD, self.null, *tables))
+        return HmmCounts(*tables, _forward_backward(lexicon_P, links, self.weight_CD, self.null, tables))
 
     def estimated(self, counts: HmmCounts, prior: float) -> "Hmm":
         """Weights that make the expected counts likelier, beside so many prior counts of every jump.
@@ -109,16 +112,10 @@ class Hmm(Model):
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _forward_backward(
-    lexicon_P: Numbers,
-    links: Links,
-    weight_CD: Numbers,
-    null: float,
-    pair_P: Numbers,
-    jump_CD: Numbers,
-    origin_CK: Numbers,
-    posterior_L: Posteriors,
+    lexicon_P: Numbers, links: Links, weight_CD: Numbers, null: float, tables: Tables
 ) -> float:
     """Adds to counts where there is room for them; `stay` is the mass of "the last position was i'"."""
+    pair_P, jump_CD, origin_CK, posterior_L = tables
     pair_L, first_S = links.pair_L, links.first_S
     source_size_S, target_size_S = links.source_size_S, links.target_size_S
     middle = weight_CD.shape[1] // 2

@@ -60,9 +60,8 @@ class TrainingOptions:
         if min(self.iterations) < 0:
             raise ValueError(f"{min(self.iterations)} iterations: 0 is the least, and leaves a model out")
         if self.iterations[needed - 1] == 0:
-            raise ValueError(
-                f"0 iterations of {self.model}: it is the model to be trained, and needs 1 or more"
-            )
+            reason = "it is the model to be trained, and needs 1 or more"
+            raise ValueError(f"0 iterations of {self.model}: {reason}")
         if self.alpha < 0 or self.spelling < 0:
             raise ValueError("a prior count is below 0: 0 is the least, and smooths nothing")
         if self.max_words < 1:

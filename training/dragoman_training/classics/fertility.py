@@ -13,21 +13,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from dragoman_training.alignment import models
 from dragoman_training.alignment.bitext import Ids, Numbers, Offsets
 from dragoman_training.alignment.hmm import TIED_JUMPS, maximize_weights
-from dragoman_training.alignment.models import (
-    Arrays,
-    DiagonalModel,
-    Direction,
-    Model,
-    Model1,
-    PositionModel,
-    Posteriors,
-    Shapes,
-    Step,
-    model_kind,
-    normalize,
-)
+from dragoman_training.alignment.models import Arrays, Direction, Model, Model1, Posteriors, Shapes, Step
 from dragoman_training.classics.climbing import NEVER, Counts, Parameters, Text, collect
 from dragoman_training.classics.word_classes import learn_classes
 
@@ -75,7 +64,7 @@ class PositionTable:
 
 
 @dataclass(frozen=True, eq=False)
-class Model2(PositionModel):
+class Model2(models.PositionModel):
     """Brown et al. 1993, section 4.2: a table for each pair of lengths."""
 
     KIND = "ibm2"
@@ -87,11 +76,11 @@ class Model2(PositionModel):
         """Those of the table. A pair of lengths that was never seen has the diagonal's. [Q]"""
         if self.table is None:
             return Model1().positions(shapes)
-        return self.table.positions(shapes, DiagonalModel().positions(shapes))
+        return self.table.positions(shapes, models.DiagonalModel().positions(shapes))
 
     def estimated(self, shapes: Shapes, count_Q: Numbers) -> "Model2":
         """Relative frequencies (eq. 27, normalised)."""
-        position_Q = normalize(count_Q, shapes.row_Q)
+        position_Q = models.normalize(count_Q, shapes.row_Q)
         return Model2(PositionTable(shapes.source_size_H, shapes.target_size_H, position_Q))
 
     def arrays(self) -> Arrays:
@@ -253,7 +242,7 @@ class FertilityModel(Model):
     def from_arrays(cls, arrays: Arrays) -> Self:
         start = {key.removeprefix("start."): array for key, array in arrays.items() if key[:6] == "start."}
         return cls(
-            start=model_kind(str(arrays["start"])).from_arrays(start),
+            start=models.model_kind(str(arrays["start"])).from_arrays(start),
             null=float(arrays["null"]),
             fertility_VF=arrays["fertility"].astype(np.float64),
             place=PositionTable.from_arrays(arrays, "place") if cls.NUMBER == 3 else None,
@@ -324,8 +313,8 @@ class Model5(FertilityModel):
 
 def _places(shapes: Shapes, count_Q: Numbers, prior: float) -> Numbers:
     """Model 3's d from counts and prior ones along the diagonal, as many of each position. NULL's are 1."""
-    diagonal_Q = normalize(np.exp(-TENSION * shapes.distance_Q), shapes.column_Q)
-    place_Q = normalize(count_Q + prior * diagonal_Q, shapes.column_Q)
+    diagonal_Q = models.normalize(np.exp(-TENSION * shapes.distance_Q), shapes.column_Q)
+    place_Q = models.normalize(count_Q + prior * diagonal_Q, shapes.column_Q)
     place_Q[shapes.null_Q] = 1.0
     return place_Q
 

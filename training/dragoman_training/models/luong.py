@@ -19,13 +19,7 @@ from torch.nn import functional
 
 from dragoman_training.checks import require_at_least
 from dragoman_training.models.attentional import AttentionalConfig, AttentionalLSTM
-from dragoman_training.models.layers.attention import (
-    AdditiveAttention,
-    Attention,
-    DotAttention,
-    GeneralAttention,
-    ScaledDotAttention,
-)
+from dragoman_training.models.layers import attention
 from dragoman_training.models.layers.embedding import VocabularyShape
 from dragoman_training.models.seq2seq import Tensors, sentence_length
 
@@ -137,12 +131,12 @@ class Luong(AttentionalLSTM):
 
     def __init__(self, config: LuongConfig, vocabulary: VocabularyShape) -> None:
         sizes = {"query_size": config.decoder_units, "value_size": 2 * config.encoder_units}
-        scores: dict[Score, Callable[[], Attention]] = {
-            "dot": DotAttention,
-            "scaled_dot": ScaledDotAttention,
-            "general": partial(GeneralAttention, **sizes),
+        scores: dict[Score, Callable[[], attention.Attention]] = {
+            "dot": attention.DotAttention,
+            "scaled_dot": attention.ScaledDotAttention,
+            "general": partial(attention.GeneralAttention, **sizes),
             # The hidden layer is as wide as the queries.
-            "concat": partial(AdditiveAttention, **sizes, units=config.decoder_units),
+            "concat": partial(attention.AdditiveAttention, **sizes, units=config.decoder_units),
         }
         width, counts_steps = sizes["value_size"], config.attention == "local-m"
         given = config, vocabulary, scores[config.score]
