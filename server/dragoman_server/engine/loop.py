@@ -24,7 +24,7 @@ from dragoman_server.engine.request import Hypothesis, Priority, Sentence, Sente
 from dragoman_server.engine.scheduling.lane import Lane, Regrouping
 from dragoman_server.engine.scheduling.scheduler import Scheduler
 from dragoman_server.engine.search.beam import Beams
-from dragoman_server.engine.ticket import Ticket
+from dragoman_server.engine.ticket import Ticket, settle
 
 _GRACE_SECONDS = 5.0
 """How long a thread that may hang is waited for when it is to end."""
@@ -351,7 +351,7 @@ class Engine:
             self._fail(ticket, error, events.Outcome.CLOSED)
 
     def _fail(self, ticket: Ticket, error: EngineError, outcome: events.Outcome) -> None:
-        self._end(ticket, outcome if ticket.fail(error) else events.Outcome.CANCELLED)
+        self._end(ticket, outcome if settle(ticket.future, error) else events.Outcome.CANCELLED)
 
     def _end(self, ticket: Ticket, outcome: events.Outcome) -> None:
         """Tells once how a sentence ended."""

@@ -75,8 +75,9 @@ class Vocabulary:
 
     words: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_number", {word: number for number, word in enumerate(self.words)})
+    @functools.cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {word: number for number, word in enumerate(self.words)}
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]]) -> "Vocabulary":
@@ -95,8 +96,7 @@ class Vocabulary:
 
     def number(self, word: str) -> int:
         """A word's number."""
-        found: int = self._number.get(word, len(self.words))  # type: ignore[attr-defined]
-        return found
+        return self._numbers.get(word, len(self.words))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,8 +199,7 @@ def _number(
 
     One source word after the other: its target words are stamped with it when they are first seen.
     """
-    num_sources = len(first_V) - 1
-    num_sentences = len(first_S) - 1
+    num_sources, num_sentences = len(first_V) - 1, len(first_S) - 1
     stamp = np.full(num_targets, -1, np.int64)
     number = np.zeros(num_targets, np.int64)
     seen = np.empty(num_targets, np.int32)

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from dragoman_server.engine.heartbeat import Heartbeat
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.pool import pipe
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
+from dragoman_server.engine.ticket import settle
 
 START_TIMEOUTS = 10
 """A process that replaces another may take so many times as long to start as one may be silent."""
@@ -323,16 +324,9 @@ class EngineProcess:
         if isinstance(message, pipe.Answer):
             with self._lock:
                 held = self._held.pop(message.number, None)
-            if held is None:
-                # Its caller cancelled while the answer was on its way.
-                return
-            try:
-                if isinstance(message.answer, SentenceResult):
-                    held.future.set_result(message.answer)
-                else:
-                    held.future.set_exception(message.answer)
-            except InvalidStateError:
-                return
+            # Its caller may have cancelled while the answer was on its way.
+            if held is not None:
+                settle(held.future, message.answer)
         elif isinstance(message, events.QueueLeft):
             left = {key: self._num_left_before[key] + message.num_left[key] for key in Priority}
             self.num_left = left
@@ -354,9 +348,5 @@ class EngineProcess:
     def _fail(self, lost: Sequence[_Held], error: EngineError) -> None:
         outcome = events.Outcome.LOST if isinstance(error, EngineLostError) else events.Outcome.CLOSED
         for held in lost:
-            try:
-                held.future.set_exception(error)
-            except InvalidStateError:
-                self._tell(events.SentenceEnded(events.Outcome.CANCELLED))
-            else:
-                self._tell(events.SentenceEnded(outcome))
+            how = outcome if settle(held.future, error) else events.Outcome.CANCELLED
+            self._tell(events.SentenceEnded(how))
