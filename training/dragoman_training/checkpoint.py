@@ -3,8 +3,7 @@
 Also how several decode together, and what one says of the data that it was trained on.
 
 Nothing is pickled. Tensor names: `model.*` the parameters, `average.*` their moving average, `optimizer.*`
-Adam's moments, `tokenizer.*` sentencepiece models as bytes. The recipe and the progress are JSON in the
-file's metadata.
+Adam's moments, `tokenizer.*` sentencepiece models as bytes. Recipe and progress are metadata in JSON.
 """
 
 import json

@@ -2,8 +2,7 @@
 
 Knows no model. A bitext has a direction: each target word comes from a source word of its pair, or from NULL.
 The links of a sentence pair with l source and m target words are a matrix [m, l + 1]: by target word, and
-within that by source position, NULL first. Word pairs are numbered by source word, and within that by target
-word.
+within that by source position, NULL first. Word pairs are numbered by source word, then by target word.
 
 Shapes: S sentence pairs, N words of a side, P distinct word pairs, L links, V source words and NULL.
 """

@@ -1,7 +1,6 @@
 """Tables and links over a model's tokens: which source piece a target piece comes from, and how probably.
 
-Shapes: P distinct pairs of pieces, V source pieces and NULL; I source and J target words of a pair, T and U
-their tokens.
+Shapes: P distinct pairs of pieces, V source pieces and NULL; of a pair I and J words, T and U tokens.
 """
 
 from collections.abc import Callable, Sequence

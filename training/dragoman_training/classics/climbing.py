@@ -5,8 +5,7 @@ A source word makes as many target words as its fertility says, its cept. Then e
 - model 3 (eq. 32): each at a place of its own, d(j|i,l,m);
 - model 4 (eq. 37 to 40): the first relative to the centre of the cept before, d1(j - c|A(e),B(f)), each
   next one relative to the one before it, d>1(j - j'|B(f));
-- model 5 (eq. 46 to 49): the same counted in vacancies, of those only that leave room for the rest of the
-  cept.
+- model 5 (eq. 46 to 49): the same counted in vacancies that leave room for the rest of the cept.
 
 Models 3 and 4 put words on top of each other or outside the sentence with some probability; model 5 does not.
 

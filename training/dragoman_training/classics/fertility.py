@@ -1,10 +1,8 @@
 """IBM models 2 to 5 as steps of training: tables of positions, and what `climbing` counts as fertilities.
 
-Climbing starts from the alignment of the iteration before; in a new text from that of an exact model, which
-is part of this one.
+Climbing starts from the alignment of the iteration before; in a new text from that of an exact model within.
 
-Shapes: as in `climbing`; H distinct pairs of lengths, Q positions: of each pair a matrix [m, l + 1], NULL
-first.
+Shapes: as in `climbing`; H pairs of lengths, Q positions: of each pair a matrix [m, l + 1], NULL first.
 """
 
 from abc import abstractmethod

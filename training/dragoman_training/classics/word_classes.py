@@ -3,8 +3,7 @@
 Words move one by one to the class where the bigram model of classes makes the text likeliest: where the sum
 of n log n over the bigrams of classes, less that over the classes on either side, is highest.
 
-Shapes: V words and, as the last one, the edge of a sentence, C classes and that of the edge, E distinct
-bigrams.
+Shapes: V words and, as the last one, a sentence's edge, C classes and that of the edge, E distinct bigrams.
 """
 
 import numpy as np

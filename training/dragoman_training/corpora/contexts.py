@@ -2,8 +2,7 @@
 
 A word that is trained on by itself alone is read wrongly in a sentence. Fadaee et al. (2017), "Data
 Augmentation for Low-Resource Neural Machine Translation", put rare words in the place of others; here the
-dictionary says which words of a pair are translations, and the other word has the same part of speech, gender
-and ending.
+dictionary says which words of a pair are translations, and the other word is of the same kind (`Form.kind`).
 """
 
 import re

@@ -127,8 +127,7 @@ class Pairs:
     def plan(self, budget_tokens: int, *, seed: int | None) -> BatchPlan:
         """Cuts an epoch into batches of pair numbers, as `plan_batches` does; `seed` decides all orders.
 
-        It also decides which pairs come of a part whose weight is no whole number. None keeps the order of
-        lengths, and all pairs.
+        It also decides which pairs come of a part whose weight is no whole number. None keeps all, by length.
         """
         shuffler, numbers_N = None if seed is None else shuffler_of(seed), None
         if shuffler and any(weight != 1 for _, weight in self.corpus.shares):

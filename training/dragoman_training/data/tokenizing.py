@@ -87,8 +87,7 @@ def tokenize_pairs(
     """Tokenizes pairs, without those that the filter leaves out by themselves.
 
     Left out, too, are pairs with a side of more than `max_tokens` tokens, and those with a side of which
-    normalization leaves nothing; an empty source is one only where its text is not, for a language model has
-    none.
+    normalization leaves nothing; an empty source is one only with a text: a language model has none.
     """
     reasons = reasons_to_leave_out(pairs.sources, pairs.targets, pair_filter)
     indices = [index for index, reason in enumerate(reasons) if reason is None]

@@ -80,8 +80,7 @@ def token_pairs(
 ) -> list[tuple[list[int], list[int]]]:
     """Token ids of at most so many pairs, evenly spread over the corpus.
 
-    Without those with a longer side, and those with a side of which normalization leaves nothing: training
-    leaves them out too.
+    Without those with a longer side or one of which normalization leaves nothing, as in training.
     """
     used = spread(corpus, max_pairs)
     pairs = zip(source.encode_ids(used.sources), target.encode_ids(used.targets), strict=True)

@@ -3,8 +3,7 @@
 A family says what its attention is and what of the encoder's states it looks at; this module owns the rest.
 
 Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positions, Q queries a sentence (K in
-a step, U in training), E embedding width, H decoder units, M = 2 · encoder units, C width of a context,
-G = 4 · H.
+a step, U in training), E embedding width, H decoder units, M = 2 · encoder units, C a context's, G = 4 · H.
 """
 
 from abc import abstractmethod

@@ -1,8 +1,7 @@
 """Global and local attention at the top of a stacked LSTM decoder (Luong et al. 2015).
 
 Local attention looks in a window (section 3.2), which says for each query and source position by what the
-weight is multiplied, and 0 outside: what `Attention` takes as `window_SQT`. Positions count from 1, source
-and target.
+weight is multiplied, and 0 outside: what `Attention` takes as `window_SQT`. Positions count from 1.
 
 Shapes: S sentences, Q queries a sentence, T source positions, H decoder units, M = 2 · encoder units.
 """

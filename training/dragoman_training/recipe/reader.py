@@ -42,8 +42,7 @@ def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
 
     Where they name other training data, the recipe's [card] is not of it: only what they set there counts.
     Raises LanguageTagError for a language that is no tag; RecipeError for what is not TOML, for unknown keys
-    (naming the nearest known one), for values of the wrong type or out of range; OSError where the file can't
-    be read.
+    (naming the nearest known one), for values of the wrong type or out of range; OSError for no such file.
     """
     table = _read(path)
     if name_other_data(path, overrides):

@@ -67,8 +67,7 @@ class Trainer:
     ) -> None:
         """Builds the model, and tokenizes what is not yet; only the process that leads has a reporter.
 
-        Raises CorpusError where no pair is left to train or to validate on, ValueError for a precision the
-        device has not.
+        Raises CorpusError where no pair is left to train or validate on, ValueError for a wrong precision.
         """
         config = recipe.training
         self._dtype = choose_dtype(config.precision, processes.device)

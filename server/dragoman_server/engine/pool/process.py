@@ -114,9 +114,7 @@ class EngineProcess:
         self._thread = threading.Thread(target=self._live, name="dragoman-engine-reader", daemon=True)
 
     def measure_step(self, sentence: Sentence) -> float:
-        """Processor seconds that a step of the sentence alone takes in the process, which `start` goes on
-        with. Raises as `start`.
-        """
+        """Processor seconds of a step of the sentence alone, in the process of `start`. Raises as that."""
         self._starting = pipe.WorkerProcess(self._begin, self._take)
         try:
             measured: pipe.Measured = self._starting.ask(pipe.Measure(sentence))
@@ -151,9 +149,7 @@ class EngineProcess:
         return futures
 
     def close(self) -> None:
-        """Ends the process after the step it is in, or at once if that takes long; what is left fails with
-        EngineClosedError.
-        """
+        """Ends the process after the step it is in, or soon; what is left fails with EngineClosedError."""
         with self._lock:
             self._closed = True
             processes = [process for process in (self._running, self._starting) if process is not None]

@@ -45,8 +45,7 @@ NUM_STEPS = 4
 class _Outbox:
     """Collects what there is to report, and sends what turns of the engine brought in one message.
 
-    To send and receive one takes a good part of a step's time, so what turns took is sent with what comes of
-    them.
+    To send and receive one takes a good part of a step's time: what turns took goes with what comes of them.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -175,9 +174,7 @@ def main() -> None:
 
 
 def _open(begin: pipe.Begin, inbox: Connection, outbox: _Outbox) -> _Engines | None:
-    """The engines over the decoder, once what is asked of it before that has been answered; None where nobody
-    asks any more.
-    """
+    """The engines over the decoder, once all questions before are answered; None where nobody is left."""
     decoder = begin.opener()
     while True:
         try:

@@ -1,7 +1,6 @@
 """Which sentences join a lane, when that is worth an encoding, and which are encoded together.
 
-An encoding holds up everybody who runs. Newcomers join once they, and the turns that they waited, outweigh
-those.
+An encoding holds up everybody who runs. Newcomers join once they and the turns that they waited outweigh it.
 """
 
 from collections import Counter

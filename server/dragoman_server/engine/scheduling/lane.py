@@ -118,8 +118,7 @@ class Lane:
     def settle(self, groups: Sequence[Sequence[Ticket]]) -> Regrouping | None:
         """Gives the groups that were encoded their places; None where nobody left and nobody joined.
 
-        A ticket that stays keeps its place; newcomers and, where the batch shrinks, the last ones fill the
-        gaps.
+        A ticket that stays keeps its place; newcomers fill gaps, and the last ones where the batch shrinks.
         """
         # A ticket that was removed since its encoding is still among what was encoded, and gets no place.
         present = set(self.joining)

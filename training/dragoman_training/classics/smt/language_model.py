@@ -175,8 +175,7 @@ def estimate(
     """A model of the order from sentences of word numbers below `num_words`.
 
     N-grams of n words that occur less often than `min_counts[n - 1]` are pruned; the last number holds for
-    all longer ones, too. Single words are never pruned. Raises ValueError for orders and numbers that make no
-    model.
+    longer ones, too. Single words are never pruned. Raises ValueError for orders and numbers of no model.
     """
     if not 1 <= order <= MAX_ORDER:
         raise ValueError(f"a language model of order {order}: it is from 1 to {MAX_ORDER}")

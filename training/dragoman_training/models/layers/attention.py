@@ -205,8 +205,7 @@ class HeadedAttention(Attention):
 class MultiHeadAttention(HeadedAttention):
     """Queries, keys and values of any widths, each with a projection of its own.
 
-    The paper's output projection is left to the reader of the context: what multiplies a product of matrices
-    is one matrix.
+    The paper's output projection is left to the reader of the context: two matrices in a row are one.
     """
 
     def __init__(self, *, query_size: int, value_size: int, units: int, heads: int) -> None:

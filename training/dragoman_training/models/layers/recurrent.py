@@ -1,7 +1,6 @@
 """Recurrent layers: encoders' over padded sentences, in one direction or both; decoders' cells and stacks.
 
-Shapes: S sentences, R rows, T source positions, U target positions, D input width, H hidden units,
-G = gates · H.
+Shapes: S sentences, R rows, T source and U target positions, D input width, H hidden units, G = gates · H.
 """
 
 from typing import Literal
