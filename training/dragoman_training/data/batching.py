@@ -80,9 +80,8 @@ class Pairs:
 
     def count_seen(self, corpus: Corpus) -> int:
         """How many of the corpus' pairs are among these."""
-        return token_ids.count_seen(
-            list(zip(corpus.sources, corpus.targets, strict=True)), self.corpus.mark_P
-        )
+        pairs = list(zip(corpus.sources, corpus.targets, strict=True))
+        return token_ids.count_seen(pairs, self.corpus.mark_P)
 
     @property
     def is_guided(self) -> bool:
@@ -184,10 +183,8 @@ def warnings_about(pairs: Pairs, valid: Corpus) -> list[str]:
             f"{seen:,} of {len(valid):,} validation pairs are training pairs too: on them is measured how "
             "well they were learnt by heart"
         )
-    if corpus.num_copies > len(pairs) / 2:
-        warnings.append(
-            f"{corpus.num_copies:,} of {len(pairs):,} training pairs have the same text on both sides"
-        )
+    if (copies := corpus.num_copies) > len(pairs) / 2:
+        warnings.append(f"{copies:,} of {len(pairs):,} training pairs have the same text on both sides")
     for side, unknown, ids in zip(("source", "target"), corpus.num_unknown, corpus.sides, strict=True):
         if (share := unknown / max(len(ids.ids_N), 1)) > KNOWN_SHARE:
             warnings.append(

@@ -141,10 +141,8 @@ def read_blocks(part: Part) -> Iterator[TextBlock]:
 
 def unequal(paths: Iterable[Path], counts: Iterable[int]) -> CorpusError:
     """The error for two files with so many lines."""
-    (source, target), (num_sources, num_targets) = paths, counts
-    return CorpusError(
-        f"{source} has {num_sources} lines, but {target} has {num_targets}: they must match line by line"
-    )
+    source, target = (f"{path} has {count}" for path, count in zip(paths, counts, strict=True))
+    return CorpusError(f"{source} lines, but {target}: they must match line by line")
 
 
 def pairs_of(block: TextBlock) -> Corpus:

@@ -102,10 +102,8 @@ class FilePairs:
         count = num_processes or self._num_processes()
 
         def make(folder: Path) -> None:
-            processes = f"in {count} processes" if count > 1 else "in this process"
-            self.report(
-                f"Tokenizing {self._num_lines:,} lines {processes}, to be kept in {self.cache.folder}."
-            )
+            where = f"in {count} processes" if count > 1 else "in this process"
+            self.report(f"Tokenizing {self._num_lines:,} lines {where}, to be kept in {self.cache.folder}.")
             write_corpus(
                 folder,
                 tokenize_blocks(chain.from_iterable(map(read_blocks, self.parts)), tokenizing, count),

@@ -127,9 +127,8 @@ class LanguageModel(Seq2Seq):
         nn.init.normal_(self.embedding.weight, std=config.embedding_std)
         self.decoder = StackedRecurrent("lstm", width, units, config.layers, dropout=config.dropout)
         # The same layers, over sources of several lengths.
-        self.reader = nn.ModuleList(
-            ForwardLayer(layer) for layer in self.decoder.layers if isinstance(layer, nn.LSTM)
-        )
+        layers = (layer for layer in self.decoder.layers if isinstance(layer, nn.LSTM))
+        self.reader = nn.ModuleList(map(ForwardLayer, layers))
         self.attention = ContinuingAttention(query_size=units, value_size=units, units=config.attention_units)
         self.combine = nn.Linear(2 * units, width, bias=False)
         self.dropout = nn.Dropout(config.dropout)

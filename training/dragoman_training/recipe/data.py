@@ -201,9 +201,9 @@ class SubwordSamplingConfig:
     def __post_init__(self) -> None:
         require_at_least(self, "subword_sampling", alpha=0)
         require_at_most(self, "subword_sampling", alpha=1e6)
-        if self.nbest_size != -1 and not 2 <= self.nbest_size <= 512:
+        if (size := self.nbest_size) != -1 and not 2 <= size <= 512:
             raise ValueError(
-                f"subword_sampling.nbest_size is {self.nbest_size}, but must be from 2 to 512, or -1 for all"
+                f"subword_sampling.nbest_size is {size}, but must be from 2 to 512, or -1 for all"
             )
         if not (self.source or self.target):
             because = "neither subword_sampling.source nor subword_sampling.target is true"

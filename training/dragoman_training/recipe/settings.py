@@ -277,9 +277,8 @@ class Recipe:
     def _check_guided(self) -> None:
         guided = f"guided_alignment.weight is {self.guided_alignment.weight:g}"
         if isinstance(self.model, LanguageModelConfig | PlainConfig):
-            raise RecipeError(
-                f'{guided}, but model.family "{self.model.family}" has no attention to guide; set it to 0'
-            )
+            family = f'model.family "{self.model.family}"'
+            raise RecipeError(f"{guided}, but {family} has no attention to guide; set it to 0")
         if self.subword_sampling.source or self.subword_sampling.target:
             raise RecipeError(
                 f"{guided}, but subword_sampling segments sentences anew each epoch, and links are of one "

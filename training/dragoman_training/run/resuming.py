@@ -168,9 +168,8 @@ def restore_state(
     for name, parameter in model.named_parameters():
         keys = [key for key in tensors if key.startswith(f"optimizer.{name}.")]
         if not is_fresh and not keys:
-            raise CheckpointError(
-                f"the checkpoint can't be resumed from: the optimizer's state of \"{name}\" is missing"
-            )
+            missing = f'the optimizer\'s state of "{name}" is missing'
+            raise CheckpointError(f"the checkpoint can't be resumed from: {missing}")
         optimizer.state[parameter] = {
             # Adam keeps its count of steps, which has no axis, on the CPU.
             key.rsplit(".", 1)[1]: value.to(parameter.device if value.ndim else "cpu", copy=True)

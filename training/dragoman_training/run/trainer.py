@@ -326,9 +326,8 @@ class Trainer:
 
     def _write_model(self, path: Path) -> None:
         tensors = {f"model.{name}": value for name, value in self._average.model.named_parameters()}
-        checkpoint.write_checkpoint(
-            path, self.recipe, self._tokenizers, tensors, dataclasses.asdict(self.progress)
-        )
+        given = self.recipe, self._tokenizers, tensors, dataclasses.asdict(self.progress)
+        checkpoint.write_checkpoint(path, *given)
 
     def save(self) -> None:
         """Writes everything a resumed run needs, where this process leads. Raises DivergedError."""

@@ -55,11 +55,9 @@ class DeviceDecoder(OnnxDecoder):
     def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> DeviceEncoded:
         """Implements `Decoder.encode`."""
         num_sentences, longest = len(sources), max(map(len, sources))
-        padded = self.regrouper.pad(num_sentences)
         positions = padded_positions(longest) if self._pads else longest
-        source_ST, length_S = pad_sources(
-            sources, self._pad, num_sentences=padded, source_positions=positions
-        )
+        sizes = {"num_sentences": self.regrouper.pad(num_sentences), "source_positions": positions}
+        source_ST, length_S = pad_sources(sources, self._pad, **sizes)
         wanted = dict.fromkeys([*self._memory, *self._state], self.device)
         given = {"source": source_ST, "source_length": length_S}
         tensors = run_bound(self.sessions[ENCODER_GRAPH], given, wanted)

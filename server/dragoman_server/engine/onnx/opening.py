@@ -128,9 +128,8 @@ def choose_precision(path: Path, manifest: Manifest, device: str, precision: str
     if choices := [choice for choice in wanted if choice in present]:
         return choices[0]
     on = f", and {device} takes no others" if precision == "auto" else ""
-    raise PrecisionUnavailableError(
-        f"{path} has no {' or '.join(wanted)} graphs{on}; it has {', '.join(present)}"
-    )
+    lacking = f"{path} has no {' or '.join(wanted)} graphs{on}"
+    raise PrecisionUnavailableError(f"{lacking}; it has {', '.join(present)}")
 
 
 def _stays_on_device(bundle: BundleGraphs, precision: str, options: DecoderOptions) -> bool:

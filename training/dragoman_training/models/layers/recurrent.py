@@ -179,9 +179,8 @@ class StackedRecurrent(nn.Module):
             names = ("hidden", "cell") if isinstance(layer, nn.LSTM) else ("hidden",)
             # cuDNN refuses views of another layout.
             first = tuple(state[f"{name}{number}"].unsqueeze(0).contiguous() for name in names)
-            states, _ = layer(
-                self.dropout(states) if number else states, first if len(first) > 1 else first[0]
-            )
+            states = self.dropout(states) if number else states
+            states, _ = layer(states, first if len(first) > 1 else first[0])
         return states
 
     def step(self, inputs_RD: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
