@@ -152,10 +152,9 @@ def load_parameters(model: Seq2Seq, tensors: Mapping[str, Tensor], prefix: str) 
         raise CheckpointError(f'{misfit} "{odd[0]}" has no counterpart')
     with torch.no_grad():
         for name, parameter in known.items():
-            if (found := state[name].shape) != parameter.shape:
-                raise CheckpointError(
-                    f'{misfit} "{name}" is {tuple(found)}, expected {tuple(parameter.shape)}'
-                )
+            found, wanted = tuple(state[name].shape), tuple(parameter.shape)
+            if found != wanted:
+                raise CheckpointError(f'{misfit} "{name}" is {found}, expected {wanted}')
             parameter.copy_(state[name])
 
 

@@ -140,9 +140,8 @@ class Aligner:
         with saved_folder.written_whole(folder) as partial:
             for name, directed in directions.items():
                 own = {f"model.{key}": array for key, array in directed.model.arrays().items()}
-                own |= {
-                    f"lexicon.{part}": getattr(directed.lexicon, field) for part, field in _LEXICON.items()
-                }
+                parts = ((part, getattr(directed.lexicon, field)) for part, field in _LEXICON.items())
+                own |= {f"lexicon.{part}": array for part, array in parts}
                 saved_folder.write_arrays(partial / f"{name}.npz", own)
             manifest = {
                 "format_version": FORMAT_VERSION,

@@ -75,7 +75,7 @@ class OnnxBatch:
             self._memory |= self._candidates.arrays
         self._ages.regroup(origin_S, sum(encoded.num_sentences for encoded in joined))
         oldest = self._ages.oldest()
-        # Of steps that only those lived through who left, few are kept.
+        # Steps that only those lived through who left go where they are a good part of all.
         num_dropped = self._num_grown - (oldest if joined else tensors.steps_to_keep(self._num_grown, oldest))
         self._num_grown -= num_dropped
         for name, axis in self._growth_axis.items():

@@ -201,7 +201,7 @@ class WorkerProcess:
         self.send(begin)
 
     def ask(self, question: Measure | Start) -> Any:
-        """Waits for the answer. Raises what opening the decoder raised there, or DecoderError for an end."""
+        """Waits for the answer. Raises what opening the decoder raised, or DecoderError where it ended."""
         try:
             self.send(question)
             *messages, answer = self.receive()

@@ -81,17 +81,15 @@ class EngineProcess:
         warm_up: Sentence | None = None,
         timeout_seconds: float = 30.0,
         num_engines: int = 1,
-        first_number: int = 0,
     ) -> None:
         """`opener` is pickled, and opens the decoder over there. `warm_up` is translated before the engine
         is ready, and counted nowhere. A process that is silent for `timeout_seconds`, longer than any run of
-        a graph takes, is replaced. Its `num_engines` are threads over one decoder, and each has a batch;
-        the first is the model's engine `first_number`.
+        a graph takes, is replaced. Its `num_engines` are threads over one decoder, and each has a batch.
         """
         self._begin = pipe.Begin(opener, limits, warm_up)
         self.num_engines = num_engines
         """Batches that its process decodes side by side; may be set until it is started."""
-        self.first_number = first_number
+        self.first_number = 0
         """Number of the first of these among the engines of the model; may be set until then, too."""
         self._tell = listener
         self._timeout_seconds = timeout_seconds
@@ -114,7 +112,7 @@ class EngineProcess:
         self._thread = threading.Thread(target=self._live, name="dragoman-engine-reader", daemon=True)
 
     def measure_step(self, sentence: Sentence) -> float:
-        """Processor seconds of a step of the sentence alone, in the process of `start`. Raises as that."""
+        """Processor seconds of a step of the sentence alone, in `start`'s process. Raises as that does."""
         self._starting = pipe.WorkerProcess(self._begin, self._take)
         try:
             measured: pipe.Measured = self._starting.ask(pipe.Measure(sentence))
@@ -149,7 +147,7 @@ class EngineProcess:
         return futures
 
     def close(self) -> None:
-        """Ends the process after the step it is in, or soon; what is left fails with EngineClosedError."""
+        """Ends the process after its step, or soon; what is left fails with EngineClosedError."""
         with self._lock:
             self._closed = True
             processes = [process for process in (self._running, self._starting) if process is not None]
@@ -291,9 +289,8 @@ class EngineProcess:
         logger.error("an engine's process ended", extra=extra)
         self._tell(events.EngineLost())
         self._on_change()
-        self._fail(
-            lost, EngineLostError(f"the engine ended {MAX_LOSSES + 1} times while it had the sentence")
-        )
+        times = f"{MAX_LOSSES + 1} times"
+        self._fail(lost, EngineLostError(f"the engine ended {times} while it had the sentence"))
 
     def _leave_all_but_held(self) -> None:
         waiting = Counter(held.sentence.priority for held in self._held.values())

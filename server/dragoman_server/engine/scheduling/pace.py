@@ -122,7 +122,7 @@ class Pace:
     def least_seconds(self, sentence: Sentence, rows_of_turns: Sequence[int]) -> float:
         """Half of what a sentence takes that begins now; 0 as long as nothing is known.
 
-        Each of its tokens takes a turn of every lane; these have so many rows. Who might be lucky stays.
+        Each of its tokens takes a turn of every lane; these have so many rows. Half leaves room for luck.
         """
         steps = min(self._output_ratio.value * len(sentence.source), sentence.options.max_output_tokens)
         turns = sum(map(self._turn_cost.seconds, rows_of_turns))
