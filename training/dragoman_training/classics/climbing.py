@@ -212,23 +212,13 @@ def collect(
             for j in range(m):
                 posterior_L[first + j * width + alignment[j]] = 1
             continue
-        log_lexicon = np.empty((m, width))
-        for j in range(m):
-            for i in range(width):
-                log_lexicon[j, i] = np.log(max(lexicon_P[links.pair_L[first + j * width + i]], 1e-300))
-        log_place = log_lexicon
+        own_P = lexicon_P[links.pair_L[first : first + m * width]]
+        log_place = log_lexicon = np.log(np.maximum(own_P, 1e-300)).reshape(m, width)
         if parameters.model == 3:
             first_place = text.first_place_S[sentence]
             log_place = text.log_place_Q[first_place : first_place + m * width].reshape(m, width)
-        pair = SentencePair(
-            log_lexicon,
-            log_place,
-            text.source_N[words_n],
-            text.source_class_N[words_n],
-            text.target_class_U[words_u],
-            alignment,
-            np.zeros((m, width)),
-        )
+        words = text.source_N[words_n], text.source_class_N[words_n], text.target_class_U[words_u]
+        pair = SentencePair(log_lexicon, log_place, *words, alignment, np.zeros((m, width)))
         if max_alignments >= 0 and float(width) ** m <= max_alignments:
             log_likelihood += _count_all(parameters, counts, pair)
         else:

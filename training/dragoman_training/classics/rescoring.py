@@ -90,10 +90,8 @@ class Members:
         encoded = translator.encode(sources)
         # Of a source that is cut the others, too, are asked of what is left: no translation saw the rest.
         kept = [[token for token in ids if token != source.eos_id] for ids in encoded]
-        read = [
-            text if len(whole) <= len(own) else source.decode_text(own)
-            for text, whole, own in zip(sources, source.encode_ids(sources), kept, strict=True)
-        ]
+        both = zip(sources, map(len, source.encode_ids(sources)), kept, strict=True)
+        read = [text if size <= len(own) else source.decode_text(own) for text, size, own in both]
         # By number and text the log-probability, and tokens with the end.
         own: dict[tuple[int, str], tuple[float, int]] = {}
         for number, hypotheses in enumerate(translator.search_lists(encoded)):

@@ -186,11 +186,8 @@ def detokenized(text: str) -> str:
 def is_torn(german: str, english: str) -> bool:
     """Whether a machine tore a German compound apart: "Dialog Felds"."""
     names = set(english.split())
-    words = german.split()
-    return any(
-        first[:1].isupper() and second[:1].isupper() and names.isdisjoint((first, second.strip(".,;:")))
-        for first, second in pairwise(words[1:])
-    )
+    nouns = (pair for pair in pairwise(german.split()[1:]) if all(word[:1].isupper() for word in pair))
+    return any(names.isdisjoint((first, second.strip(".,;:"))) for first, second in nouns)
 
 
 def without_repeats(pairs: Iterator[Pair], most: int, left_out: Counter[str]) -> Iterator[Pair]:
