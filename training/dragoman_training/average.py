@@ -26,13 +26,11 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
         if other.progress.get("averaged"):
             raise CheckpointError(f"{path} is an average already: average the checkpoints that it is made of")
         if other.recipe.model != first.recipe.model:
-            raise CheckpointError(
-                f"{path} is of another model than {paths[0]}: {other.recipe.model}, not {first.recipe.model}"
-            )
+            models = f"{other.recipe.model}, not {first.recipe.model}"
+            raise CheckpointError(f"{path} is of another model than {paths[0]}: {models}")
         if not other.has_vocabulary_of(first):
-            raise CheckpointError(
-                f"{path} has another vocabulary than {paths[0]}: average checkpoints of one run"
-            )
+            others = f"{path} has another vocabulary than {paths[0]}"
+            raise CheckpointError(f"{others}: average checkpoints of one run")
         for name_of, ours, theirs in (
             *fixed_differences(first.recipe, other.recipe),
             ("training pairs", first.progress.get("corpus"), other.progress.get("corpus")),

@@ -3,8 +3,7 @@
 Also how several decode together, and what one says of the data that it was trained on.
 
 Nothing is pickled. Tensor names: `model.*` the parameters, `average.*` their moving average, `optimizer.*`
-Adam's moments, `tokenizer.*` sentencepiece models as bytes. The recipe and the progress are JSON in the
-file's metadata.
+Adam's moments, `tokenizer.*` sentencepiece models as bytes. Recipe and progress are metadata in JSON.
 """
 
 import json
@@ -87,9 +86,8 @@ def write_checkpoint(
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], Recipe, dict[str, Any]]:
     """Tensors, recipe and progress. Raises CheckpointError for any other file, OSError for none."""
     if path.is_dir():
-        raise CheckpointError(
-            f"{path} is a folder; a checkpoint is a file such as {path / 'best.safetensors'}"
-        )
+        best = path / "best.safetensors"
+        raise CheckpointError(f"{path} is a folder; a checkpoint is a file such as {best}")
     try:
         with safe_open(path, framework="pt") as stream:
             metadata = stream.metadata() or {}
@@ -108,9 +106,8 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], Recipe, dict[str, An
     try:
         recipe = recipe_from_table(table)
     except RecipeError as error:
-        raise CheckpointError(
-            f"{path}: its recipe is not one of this version of the program: {error}"
-        ) from error
+        reason = f"its recipe is not one of this version of the program: {error}"
+        raise CheckpointError(f"{path}: {reason}") from error
     return tensors, recipe, progress
 
 
@@ -141,28 +138,22 @@ def stored_tokenizers(tensors: Mapping[str, Tensor]) -> Tokenizers:
     """
     if "tokenizer.source" not in tensors:
         raise CheckpointError("the checkpoint is damaged: it has no tokenizer")
-    source = Tokenizer(tensors["tokenizer.source"].numpy().tobytes())
-    if "tokenizer.target" not in tensors:
-        return source, source
-    return source, Tokenizer(tensors["tokenizer.target"].numpy().tobytes())
+    found = [tensors[name] for name in ("tokenizer.source", "tokenizer.target") if name in tensors]
+    source, *other = (Tokenizer(tensor.numpy().tobytes()) for tensor in found)
+    return source, other[0] if other else source
 
 
 def load_parameters(model: Seq2Seq, tensors: Mapping[str, Tensor], prefix: str) -> None:
     """Fills a model from the tensors whose names begin with the prefix. Raises CheckpointError."""
     state = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-    known = dict(model.named_parameters())
-    if state.keys() != known.keys():
-        odd = sorted(state.keys() ^ known.keys())[0]
-        raise CheckpointError(
-            f'the checkpoint does not fit its own recipe: parameter "{odd}" has no counterpart'
-        )
+    known, misfit = dict(model.named_parameters()), "the checkpoint does not fit its own recipe: parameter"
+    if odd := sorted(state.keys() ^ known.keys()):
+        raise CheckpointError(f'{misfit} "{odd[0]}" has no counterpart')
     with torch.no_grad():
         for name, parameter in known.items():
-            if parameter.shape != state[name].shape:
-                raise CheckpointError(
-                    f'the checkpoint does not fit its own recipe: parameter "{name}" is '
-                    f"{tuple(state[name].shape)}, expected {tuple(parameter.shape)}"
-                )
+            found, wanted = tuple(state[name].shape), tuple(parameter.shape)
+            if found != wanted:
+                raise CheckpointError(f'{misfit} "{name}" is {found}, expected {wanted}')
             parameter.copy_(state[name])
 
 
@@ -249,12 +240,10 @@ def path_tail(path: str, num_parts: int) -> str:
 
 
 def _own_data(recipe: Recipe, progress: Mapping[str, Any]) -> str:
-    description, num_pairs = recipe.card.data, progress.get("num_pairs")
-    if not description:
-        data = recipe.data
-        files = [*data.train_source, *data.train_target, *data.train_tsv]
-        description = ", ".join(f"`{path_tail(file, 1)}`" for file in files)
-    counted = "sentence pairs" if recipe.data.has_source else "sentences"
+    data, num_pairs = recipe.data, progress.get("num_pairs")
+    files = [*data.train_source, *data.train_target, *data.train_tsv]
+    description = recipe.card.data or ", ".join(f"`{path_tail(file, 1)}`" for file in files)
+    counted = "sentence pairs" if data.has_source else "sentences"
     left_out = show_left_out(progress.get("left_out") or {})
     without = f" (left out: {left_out})" if left_out else ""
     return f"{description}: {num_pairs:,} {counted}{without}" if num_pairs else description

@@ -24,9 +24,8 @@ def require_default(config: Any, table: str, *names: str, because: str) -> None:
     defaults = {field.name: field.default for field in dataclasses.fields(config)}
     for name in names:
         if getattr(config, name) != defaults[name]:
-            raise ValueError(
-                f"{table}.{name} is {getattr(config, name)}, but changes nothing: {because}; leave it out"
-            )
+            key = f"{table}.{name} is {getattr(config, name)}"
+            raise ValueError(f"{key}, but changes nothing: {because}; leave it out")
 
 
 def require_positive(config: object, table: str, *names: str) -> None:

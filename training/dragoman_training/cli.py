@@ -128,9 +128,8 @@ def _train(
     say = click.echo if processes.leads else lambda line: None
     say("Reading the corpora.")
     valid_pairs = read_corpus(recipe.data, "valid", data_folder)
-    train_pairs = processes.leader_first(
-        lambda: open_training_pairs(recipe, data_folder, cache, say, load_linker)
-    )
+    given = recipe, data_folder, cache, say, load_linker
+    train_pairs = processes.leader_first(lambda: open_training_pairs(*given))
     start = None if saved else load_start(recipe, data_folder)
     if saved:
         tokenizers = stored_tokenizers(saved[0])
@@ -142,8 +141,8 @@ def _train(
     first_step = saved[2]["step"] if saved else 0
     reporting = Reporter(folder, first_step=first_step) if processes.leads else nullcontext()
     with reporting as reporter, StopRequest(quiet=not processes.leads) as stop:
-        given = recipe, tokenizers, tokenized, valid_pairs
-        trainer = Trainer(*given, folder=folder, processes=processes, reporter=reporter, stop=stop)
+        texts = recipe, tokenizers, tokenized, valid_pairs
+        trainer = Trainer(*texts, folder=folder, processes=processes, reporter=reporter, stop=stop)
         if start:
             trainer.begin_with(start)
         if saved:
@@ -166,16 +165,12 @@ def _best_and_way_on(recipe: "Recipe", progress: "Progress", path: Path) -> str:
     from dragoman_training.run.validation import show_perplexity
 
     assert progress.best_perplexity is not None  # Every run that ends has validated.
-    perplexity = f"perplexity {show_perplexity(progress.best_perplexity)} on validation"
+    quality = f"perplexity {show_perplexity(progress.best_perplexity)} on validation"
+    command = f"Measure it: dragoman evaluate --checkpoint {path} --reference FILE"
     if recipe.data.has_source:
-        return (
-            f"The best model has BLEU {progress.best_bleu:.2f} and {perplexity}.\n"
-            f"Export it: dragoman export {path} --out models/{recipe.name}/1"
-        )
-    return (
-        f"The best model has {perplexity}.\n"
-        f"Measure it: dragoman evaluate --checkpoint {path} --reference FILE"
-    )
+        quality = f"BLEU {progress.best_bleu:.2f} and {quality}"
+        command = f"Export it: dragoman export {path} --out models/{recipe.name}/1"
+    return f"The best model has {quality}.\n{command}"
 
 
 def _new_tokenizers(

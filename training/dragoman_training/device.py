@@ -78,8 +78,7 @@ def precision_of(dtype: torch.dtype) -> str:
 def computing_in(dtype: torch.dtype, device: torch.device) -> Iterator[None]:
     """Activations and matrix products in that type, on any device.
 
-    A CPU without instructions for it computes slowly: oneDNN, which there has no recurrent layers in it, is
-    left out.
+    A CPU without instructions for it computes slowly, and without oneDNN, which has no such recurrent layers.
     """
     mixed = dtype != torch.float32
     emulated = mixed and device.type == "cpu" and not multiplies_in_bf16(device)

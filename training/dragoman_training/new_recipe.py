@@ -83,6 +83,7 @@ def new_recipe(
     Example:
       dragoman new-recipe our.de our.en --minutes 30
     """
+    from dragoman_training.data.corpus import hold_out
     from dragoman_training.data.files import read_parallel, write_parallel
     from dragoman_training.recipe.reader import load_recipe
     from dragoman_training.saved_folder import written_whole
@@ -95,8 +96,10 @@ def new_recipe(
     folder = out or Path("data") / f"{source}-{target}"
     if folder.exists() and any(folder.iterdir()):
         raise ValueError(f"{folder} is not empty: choose another folder with --out")
-    parts = _part(corpus)
-    train, valid, test = parts.values()
+    # To train on, to validate on and to test with.
+    train, held_out = hold_out(corpus, 2 * min(MAX_HELD_OUT, len(corpus) // 100))
+    valid, test = (held_out.part(range(first, len(held_out), 2)) for first in (0, 1))
+    parts = {"train": train, "valid": valid, "test": test}
     # Languages that are found are among those that a filter can tell.
     languages = f'source_language = "{source}"\ntarget_language = "{target}"\n'
 
@@ -139,15 +142,6 @@ def new_recipe(
         f"{path}: a {size.name} model; {len(train):,} pairs to train, {len(valid):,} to validate, "
         f"{len(test):,} to test with.\nNext: dragoman train {path}"
     )
-
-
-def _part(corpus: "Corpus") -> dict[str, "Corpus"]:
-    """The pairs to train on, to validate on and to test with, by the names of their files."""
-    from dragoman_training.data.corpus import hold_out
-
-    train, held_out = hold_out(corpus, 2 * min(MAX_HELD_OUT, len(corpus) // 100))
-    valid, test = (held_out.part(range(first, len(held_out), 2)) for first in (0, 1))
-    return {"train": train, "valid": valid, "test": test}
 
 
 def _language(lines: list[str]) -> str:

@@ -46,8 +46,7 @@ class Processes:
             return list(values)
         totals = torch.tensor(values, dtype=torch.float64, device=self.device)
         distributed.all_reduce(totals)
-        numbers: list[float] = totals.tolist()
-        return numbers
+        return list(totals.tolist())
 
     def from_leader(self, value: Value) -> Value:
         """The leading process's value, in all of them."""

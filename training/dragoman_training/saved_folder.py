@@ -58,9 +58,8 @@ def read_folder(
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is damaged ({error!r}): train the {kind} again") from error
     if found != version:
-        raise ValueError(
-            f"{folder} has format version {found}, and this release reads {version}: train it again"
-        )
+        versions = f"format version {found}, and this release reads {version}"
+        raise ValueError(f"{folder} has {versions}: train it again")
     try:
         yield manifest
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -4,9 +4,11 @@ import time
 from collections.abc import Callable
 
 REPORT_SECONDS = 10.0
+Say = Callable[[str], None]
+"""Takes lines for people."""
 
 
-def progress_lines(total: int, verb: str, unit: str, report: Callable[[str], None]) -> Callable[[int], None]:
+def progress_lines(total: int, verb: str, unit: str, report: Say) -> Callable[[int], None]:
     """A function to call with how much is done; it reports a line every few seconds.
 
     The time left follows from what was done since the first call: what came before it, such as learning or

@@ -57,10 +57,9 @@ class EngineLimits:
             raise ValueError(f"max_bulk_slowdown is {self.max_bulk_slowdown}; it must be at least 1")
         if not self.max_queue_seconds > 0:
             raise ValueError(f"max_queue_seconds is {self.max_queue_seconds}; it must be above 0")
-        if self.max_beam_size > self.max_rows:
-            raise ValueError(
-                f"max_beam_size is {self.max_beam_size}, more rows than max_rows = {self.max_rows} allows"
-            )
+        if (beam_size := self.max_beam_size) > self.max_rows:
+            rows = f"more rows than max_rows = {self.max_rows} allows"
+            raise ValueError(f"max_beam_size is {beam_size}, {rows}")
 
     def check_queue(
         self,

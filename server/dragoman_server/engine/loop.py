@@ -24,7 +24,7 @@ from dragoman_server.engine.request import Hypothesis, Priority, Sentence, Sente
 from dragoman_server.engine.scheduling.lane import Lane, Regrouping
 from dragoman_server.engine.scheduling.scheduler import Scheduler
 from dragoman_server.engine.search.beam import Beams
-from dragoman_server.engine.ticket import Ticket
+from dragoman_server.engine.ticket import Ticket, settle
 
 _GRACE_SECONDS = 5.0
 """How long a thread that may hang is waited for when it is to end."""
@@ -101,9 +101,8 @@ class Engine:
         self._thread = threading.Thread(target=self._work, name="dragoman-engine", daemon=True)
         self._heartbeat: Heartbeat | None = None
         if timeout_seconds is not None:
-            self._heartbeat = Heartbeat(
-                ask=self.wake, on_silence=self._give_up, timeout_seconds=timeout_seconds
-            )
+            ask, give_up = self.wake, self._give_up
+            self._heartbeat = Heartbeat(ask=ask, on_silence=give_up, timeout_seconds=timeout_seconds)
 
     def start(self) -> None:
         """Starts the engine's thread. Sentences may have been submitted before."""
@@ -352,7 +351,7 @@ class Engine:
             self._fail(ticket, error, events.Outcome.CLOSED)
 
     def _fail(self, ticket: Ticket, error: EngineError, outcome: events.Outcome) -> None:
-        self._end(ticket, outcome if ticket.fail(error) else events.Outcome.CANCELLED)
+        self._end(ticket, outcome if settle(ticket.future, error) else events.Outcome.CANCELLED)
 
     def _end(self, ticket: Ticket, outcome: events.Outcome) -> None:
         """Tells once how a sentence ended."""

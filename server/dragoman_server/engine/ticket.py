@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 
-from dragoman_server.engine.errors import EngineError
 from dragoman_server.engine.request import Hypothesis, Priority, Sentence, SentenceResult
 
 
@@ -41,16 +40,16 @@ class Ticket:
             encode_seconds=self.encoded_at - self.encoding_at,
             decode_seconds=now - self.encoded_at,
         )
-        try:
-            self.future.set_result(result)
-        except InvalidStateError:
-            return False
-        return True
+        return settle(self.future, result)
 
-    def fail(self, error: EngineError) -> bool:
-        """Sets the error; False where the caller cancelled before."""
-        try:
-            self.future.set_exception(error)
-        except InvalidStateError:
-            return False
-        return True
+
+def settle(future: Future[SentenceResult], answer: SentenceResult | Exception) -> bool:
+    """Sets the result or the error; False where the caller cancelled before."""
+    try:
+        if isinstance(answer, Exception):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)
+    except InvalidStateError:
+        return False
+    return True

@@ -154,7 +154,7 @@ def open_engine(
         del decoder
         make = partial(
             EngineProcess,
-            opening.opener(bundle.graphs, options),
+            partial(opening.reopen_decoder, bundle.graphs, options),
             limits=limits,
             listener=listener,
             warm_up=warm_up,

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from dragoman_server.engine.errors import (
 )
 from dragoman_server.engine.events import BatchStepped, Event, Outcome
 from dragoman_server.engine.limits import Admission, EngineLimits
-from dragoman_server.engine.onnx.opening import open_decoder, opener
+from dragoman_server.engine.onnx.opening import open_decoder, reopen_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
@@ -69,7 +70,8 @@ def test_real_graphs_give_the_same_numbers_there() -> None:
     bundle = open_bundle(shipped_bundle("de-en"))
     decoder, limits = open_decoder(bundle, DecoderOptions(device="cpu")), EngineLimits(max_rows=40)
     elsewhere = EnginePool(
-        [EngineProcess(opener(bundle.graphs, decoder.options), limits=limits)], Admission.to(decoder, limits)
+        [EngineProcess(partial(reopen_decoder, bundle.graphs, decoder.options), limits=limits)],
+        Admission.to(decoder, limits),
     )
     options = SearchOptions(beam_size=4, num_hypotheses=2, length_penalty=1.0, max_output_tokens=40)
     lines = ["Guten Morgen.", "Wo ist der Bahnhof?", "Ich habe das Buch gestern gelesen."]

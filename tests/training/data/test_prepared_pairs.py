@@ -113,7 +113,7 @@ def test_what_is_on_disk_is_what_lists_held(
     recipe = recipe_of(filter=FILTERS[wanted])
     found = opened(recipe, folder).tokenized((tokenizer, tokenizer), num_processes=num_processes)
     assert_same(found, in_memory(recipe, folder, tokenizer))
-    assert sum(share.num_pairs for share in found.shares) == len(found)
+    assert sum(num_pairs for num_pairs, _ in found.shares) == len(found)
 
 
 def test_tab_separated_files_and_a_language_models_text_too(folder: Path, tokenizer: Tokenizer) -> None:

@@ -8,7 +8,7 @@ Shapes: P distinct word pairs, L links, U target words.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ ALIKE = 0.6
 """Words less alike have nothing from it."""
 FORMAT_VERSION = 2
 _MANIFEST = "aligner.json"
+_LEXICON = {"first": "first_V", "target": "target_P", "probability": "probability_P"}
 
 Beliefs = NDArray[np.float32]
 Sides = tuple[Vocabulary, Vocabulary]
@@ -108,7 +109,7 @@ class Aligner:
             turned = self.backward.align(bitext.reversed(), (target, source), search)
             backward = [matrix.T for matrix in _matrices(turned, _turned(pairs))]
         both = zip(forward or backward or [], backward or forward or [], strict=True)
-        return [symmetrize(one, other, method) for one, other in both]
+        return [symmetrize(*links, method) for links in both]
 
     def believed(self, pairs: Sequence[WordPair], method: Method) -> list[tuple[Beliefs, Matrix]]:
         """How far both directions believe in each link, up to 1, and the links, as `align` finds them.
@@ -119,12 +120,10 @@ class Aligner:
         there_L, forward_U = self.forward.posteriors(bitext, (source, target))
         back_L, backward_U = self.backward.posteriors(bitext.reversed(), (target, source))
         turned = _turned(pairs)
-        there, forward = _by_pair(there_L, pairs), _matrices(forward_U, pairs)
-        back, backward = _by_pair(back_L, turned), _matrices(backward_U, turned)
-        return [
-            (np.float32(0.5) * (one.T + other), symmetrize(links, other_links.T, method))
-            for one, other, links, other_links in zip(there, back, forward, backward, strict=True)
-        ]
+        beliefs = zip(_by_pair(there_L, pairs), _by_pair(back_L, turned), strict=True)
+        links = zip(_matrices(forward_U, pairs), _matrices(backward_U, turned), strict=True)
+        halves = [np.float32(0.5) * (one.T + other) for one, other in beliefs]
+        return list(zip(halves, [symmetrize(one, other.T, method) for one, other in links], strict=True))
 
     def swapped(self, pairs: Sequence[WordPair]) -> bool:
         """Whether the texts' words are rather those of the other side."""
@@ -140,13 +139,10 @@ class Aligner:
         directions = {"forward": self.forward, "backward": self.backward}
         with saved_folder.written_whole(folder) as partial:
             for name, directed in directions.items():
-                arrays: dict[str, NDArray[Any]] = {
-                    "lexicon.first": directed.lexicon.first_V,
-                    "lexicon.target": directed.lexicon.target_P,
-                    "lexicon.probability": directed.lexicon.probability_P,
-                    **{f"model.{key}": array for key, array in directed.model.arrays().items()},
-                }
-                saved_folder.write_arrays(partial / f"{name}.npz", arrays)
+                own = {f"model.{key}": array for key, array in directed.model.arrays().items()}
+                parts = ((part, getattr(directed.lexicon, field)) for part, field in _LEXICON.items())
+                own |= {f"lexicon.{part}": array for part, array in parts}
+                saved_folder.write_arrays(partial / f"{name}.npz", own)
             manifest = {
                 "format_version": FORMAT_VERSION,
                 "model": self.name,
@@ -167,8 +163,7 @@ def load_aligner(folder: Path) -> Aligner:
         sides = []
         for name, words in (("forward", (source, target)), ("backward", (target, source))):
             arrays = saved_folder.read_arrays(folder / f"{name}.npz")
-            parts = [arrays[f"lexicon.{part}"] for part in ("first", "target", "probability")]
-            lexicon = Lexicon(first_V=parts[0], target_P=parts[1], probability_P=parts[2])
+            lexicon = Lexicon(**{field: arrays[f"lexicon.{part}"] for part, field in _LEXICON.items()})
             own = {key.removeprefix("model."): array for key, array in arrays.items() if key[:6] == "model."}
             model = model_kind(manifest["kinds"][name]).from_arrays(own)
             sides.append(DirectedModel(model, lexicon, *words))

@@ -2,8 +2,7 @@
 
 Knows no model. A bitext has a direction: each target word comes from a source word of its pair, or from NULL.
 The links of a sentence pair with l source and m target words are a matrix [m, l + 1]: by target word, and
-within that by source position, NULL first. Word pairs are numbered by source word, and within that by target
-word.
+within that by source position, NULL first. Word pairs are numbered by source word, then by target word.
 
 Shapes: S sentence pairs, N words of a side, P distinct word pairs, L links, V source words and NULL.
 """
@@ -75,8 +74,9 @@ class Vocabulary:
 
     words: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_number", {word: number for number, word in enumerate(self.words)})
+    @functools.cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {word: number for number, word in enumerate(self.words)}
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]]) -> "Vocabulary":
@@ -93,8 +93,8 @@ class Vocabulary:
         return Sentences.of([list(map(self.number, each)) for each in sentences], len(self.words))
 
     def number(self, word: str) -> int:
-        found: int = self._number.get(word, len(self.words))  # type: ignore[attr-defined]
-        return found
+        """A word's number."""
+        return self._numbers.get(word, len(self.words))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,8 +194,7 @@ def _number(
 
     One source word after the other: its target words are stamped with it when they are first seen.
     """
-    num_sources = len(first_V) - 1
-    num_sentences = len(first_S) - 1
+    num_sources, num_sentences = len(first_V) - 1, len(first_S) - 1
     stamp = np.full(num_targets, -1, np.int64)
     number = np.zeros(num_targets, np.int64)
     seen = np.empty(num_targets, np.int32)

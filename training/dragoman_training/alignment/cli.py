@@ -6,16 +6,9 @@ from pathlib import Path
 
 import click
 
-from dragoman_training.alignment import links
+from dragoman_training.alignment import links, training
 from dragoman_training.alignment.aligner import Search, load_aligner
 from dragoman_training.alignment.bitext import WordRule
-from dragoman_training.alignment.training import (
-    CHAIN,
-    Iteration,
-    TrainingOptions,
-    train_aligner,
-    usable_pairs,
-)
 from dragoman_training.data.files import read_pairs, unequal
 from dragoman_training.saved_folder import check_free
 
@@ -62,7 +55,7 @@ def align() -> None:
 
 
 @align.command()
-@click.option("--model", type=click.Choice(CHAIN), default="hmm", help="The last one trained.")
+@click.option("--model", type=click.Choice(training.CHAIN), default="hmm", help="The last one trained.")
 @click.option("--source", type=existing_file, required=True, help="Text of the source language.")
 @click.option("--target", type=existing_file, required=True, help="Its translation, line by line.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the aligner.")
@@ -104,7 +97,7 @@ def train(
 
     Perplexity of each iteration is reported for both directions. Nothing is written before the end.
     """
-    options = TrainingOptions(
+    options = training.TrainingOptions(
         model=model,
         iterations=whole_numbers(iterations, "--iterations") if iterations is not None else (),
         diagonal=diagonal,
@@ -117,15 +110,13 @@ def train(
     rule = WordRule(tokenize=tokenize, lowercase=not keep_case)
     pairs = [(rule.normalize(one), rule.normalize(other)) for one, other in read_pairs(source, target)]
 
-    def report(iteration: Iteration) -> None:
+    def report(iteration: training.Iteration) -> None:
         click.echo(f"{iteration}; {iteration.seconds:.0f} s", err=True)
 
-    aligner = train_aligner(pairs, options, rule, report)
-    if unused := len(pairs) - len(usable_pairs(pairs, max_words)):
-        click.echo(
-            f"{unused} of {len(pairs)} pairs were not learnt from: empty, or longer than --max-words.",
-            err=True,
-        )
+    aligner = training.train_aligner(pairs, options, rule, report)
+    if unused := len(pairs) - len(training.usable_pairs(pairs, max_words)):
+        reason = "empty, or longer than --max-words"
+        click.echo(f"{unused} of {len(pairs)} pairs were not learnt from: {reason}.", err=True)
     aligner.save(out)
     click.echo(f"Saved to {out}.", err=True)
 
@@ -135,9 +126,8 @@ def whole_numbers(text: str, option: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise click.BadParameter(
-            f"{text!r} is no list of whole numbers, such as 5,0,5", param_hint=option
-        ) from None
+        reason = f"{text!r} is no list of whole numbers, such as 5,0,5"
+        raise click.BadParameter(reason, param_hint=option) from None
 
 
 @align.command()
@@ -194,10 +184,8 @@ def score(
         links.check_range(links_path, found, sizes)
         links.check_range(gold_path, [pair.possible for pair in gold], sizes)
     result = links.score_links(found, gold)
-    click.echo(
-        f"precision {100 * result.precision:.1f}  recall {100 * result.recall:.1f}  "
-        f"AER {100 * result.aer:.1f}"
-    )
+    rows = {"precision": result.precision, "recall": result.recall, "AER": result.aer}
+    click.echo("  ".join(f"{name} {100 * share:.1f}" for name, share in rows.items()))
 
 
 @align.command()

@@ -9,13 +9,13 @@ Shapes: P distinct word pairs, L links, U target words, C = 2, for words and for
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numba import njit
 
 from dragoman_training.alignment.bitext import Ids, Links, Numbers, Offsets
-from dragoman_training.alignment.models import Arrays, Direction, Model, Posteriors, Step
+from dragoman_training.alignment.models import Direction, Model, Posteriors, Step
 
 TIED_JUMPS = 20
 """Jumps that go further than this weigh the same as one that goes this far."""
@@ -25,6 +25,10 @@ NULL = 0.2
 """The probability that a word comes from NULL. It is not learnt: it would grow at the cost of rare words."""
 NUM_STEPS = 20
 """Steps of the maximisation of weights."""
+
+
+Tables = tuple[Numbers, Numbers, Numbers, Posteriors]
+"""The counts of `HmmCounts`, and the posteriors."""
 
 
 class HmmCounts(NamedTuple):
@@ -41,6 +45,7 @@ class HmmCounts(NamedTuple):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Hmm(Model):
     KIND = "hmm"
+    SAVED: ClassVar = {"jump": "weight_CD", "null": "null"}
 
     weight_CD: Numbers
     """s(i - i'), of words and of the beginning."""
@@ -58,10 +63,9 @@ class Hmm(Model):
 
     def posteriors(self, direction: Direction, lexicon_P: Numbers) -> Posteriors:
         links, none = direction.links, np.empty((2, 0))
-        posterior_L = np.empty(len(links.pair_L), np.float32)
-        weight_CD = self._reaching(links)
-        _forward_backward(lexicon_P, links, weight_CD, self.null, none[0], none, none, posterior_L)
-        return posterior_L
+        tables = none[0], none, none, np.empty(len(links.pair_L), np.float32)
+        _forward_backward(lexicon_P, links, self._reaching(links), self.null, tables)
+        return tables[3]
 
     def viterbi(self, direction: Direction, lexicon_P: Numbers) -> Ids:
         return _viterbi(lexicon_P, direction.links, self._reaching(direction.links), self.null)
@@ -72,7 +76,7 @@ class Hmm(Model):
         origin_CK = np.zeros((2, (longest + 1) * (longest + 2) // 2))
         posterior_L = np.empty(len(links.pair_L), np.float32)
         tables = pair_P, jump_CD, origin_CK, posterior_L
-        return HmmCounts(*tables, _forward_backward(lexicon_P, links, self.weight_CD, self.null, *tables))
+        return HmmCounts(*tables, _forward_backward(lexicon_P, links, self.weight_CD, self.null, tables))
 
     def estimated(self, counts: HmmCounts, prior: float) -> "Hmm":
         """Weights that make the expected counts likelier, beside so many prior counts of every jump.
@@ -102,26 +106,13 @@ class Hmm(Model):
         ends = self.weight_CD[:, :1] * decay[::-1], self.weight_CD[:, -1:] * decay
         return np.concatenate([ends[0], self.weight_CD, ends[1]], axis=1)
 
-    def arrays(self) -> Arrays:
-        return {"jump": self.weight_CD, "null": np.array(self.null)}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        return cls(weight_CD=arrays["jump"], null=float(arrays["null"]))
-
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _forward_backward(
-    lexicon_P: Numbers,
-    links: Links,
-    weight_CD: Numbers,
-    null: float,
-    pair_P: Numbers,
-    jump_CD: Numbers,
-    origin_CK: Numbers,
-    posterior_L: Posteriors,
+    lexicon_P: Numbers, links: Links, weight_CD: Numbers, null: float, tables: Tables
 ) -> float:
     """Adds to counts where there is room for them; `stay` is the mass of "the last position was i'"."""
+    pair_P, jump_CD, origin_CK, posterior_L = tables
     pair_L, first_S = links.pair_L, links.first_S
     source_size_S, target_size_S = links.source_size_S, links.target_size_S
     middle = weight_CD.shape[1] // 2
@@ -279,9 +270,8 @@ def maximize_weights(
     prior is as many jumps of each kind.
     """
     middle = len(weight_D) // 2
-    count = np.zeros(2 * tied + 1)
-    for place in range(len(weight_D)):
-        count[min(max(place - middle, -tied), tied) + tied] += count_D[place]
+    jump_D = np.minimum(np.maximum(np.arange(len(weight_D)) - middle, -tied), tied) + tied
+    count = np.bincount(jump_D, count_D)
     for _ in range(NUM_STEPS):
         # An origin adds N / Z to each jump that it had room for.
         rate_D = np.zeros(len(weight_D))
@@ -294,9 +284,8 @@ def maximize_weights(
         total = weight_D[middle - tied : middle + tied + 1].sum()
         open_rate = np.full(2 * tied + 1, prior * (2 * tied + 1) / max(total, 1e-300))
         for place in range(len(weight_D)):
-            open_rate[min(max(place - middle, -tied), tied) + tied] += rate_D[place]
-        for place in range(len(weight_D)):
-            jump = min(max(place - middle, -tied), tied) + tied
+            open_rate[jump_D[place]] += rate_D[place]
+        for place, jump in enumerate(jump_D):
             if open_rate[jump] > 0:
                 weight_D[place] = (count[jump] + prior) / open_rate[jump]
         top = weight_D.max()

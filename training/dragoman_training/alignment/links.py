@@ -30,17 +30,11 @@ _COLUMN = 3
 
 def symmetrize(forward: Matrix, backward: Matrix, method: Method) -> Matrix:
     """One alignment from two (Och & Ney 2003, section 4; Koehn et al. 2003, section 3)."""
-    match method:
-        case "forward":
-            return forward
-        case "backward":
-            return backward
-        case "intersection":
-            return forward & backward
-        case "union":
-            return forward | backward
-    alignment = forward & backward
-    _grow(alignment, forward | backward)
+    alignment, union = forward & backward, forward | backward
+    plain = {"forward": forward, "backward": backward, "intersection": alignment, "union": union}
+    if method in plain:
+        return plain[method]
+    _grow(alignment, union)
     if method != "grow-diag":
         for direction in (forward, backward):
             _finish(alignment, direction, method == "grow-diag-final-and")

@@ -70,6 +70,8 @@ class Model(ABC):
 
     KIND: ClassVar[str]
     """The name under which it is saved."""
+    SAVED: ClassVar[Mapping[str, str]] = {}
+    """The names under which parameters are saved, and the fields that hold these."""
 
     @classmethod
     @abstractmethod
@@ -89,14 +91,15 @@ class Model(ABC):
         # Each word's likeliest where the words do not depend on each other.
         return likeliest(direction.links, self.posteriors(direction, lexicon_P))
 
-    @abstractmethod
     def arrays(self) -> Arrays:
         """The parameters, to be saved."""
+        return {name: np.asarray(getattr(self, field)) for name, field in self.SAVED.items()}
 
     @classmethod
-    @abstractmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
         """The model that `arrays` saved."""
+        found = {field: arrays[name] for name, field in cls.SAVED.items()}
+        return cls(**{field: array if array.ndim else float(array) for field, array in found.items()})
 
 
 def model_kind(kind: str) -> type[Model]:
@@ -228,19 +231,13 @@ class Model1(PositionModel):
     def estimated(self, shapes: Shapes, count_Q: Numbers) -> "Model1":
         return self
 
-    def arrays(self) -> Arrays:
-        return {}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        return cls()
-
 
 @dataclass(frozen=True)
 class DiagonalModel(PositionModel):
     """Model 2 with the diagonal of Dyer et al. 2013, section 2."""
 
     KIND = "ibm2-diagonal"
+    SAVED: ClassVar = {"null": "null", "tension": "tension"}
 
     null: float = 0.08
     """p0."""
@@ -275,10 +272,3 @@ class DiagonalModel(PositionModel):
         """exp(-λ distance), normalised over the source positions but NULL."""
         weight_Q = np.where(shapes.null_Q, 0, np.exp(-tension * shapes.distance_Q))
         return normalize(weight_Q, shapes.row_Q)
-
-    def arrays(self) -> Arrays:
-        return {"null": np.array(self.null), "tension": np.array(self.tension)}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        return cls(null=float(arrays["null"]), tension=float(arrays["tension"]))

@@ -1,7 +1,6 @@
 """Tables and links over a model's tokens: which source piece a target piece comes from, and how probably.
 
-Shapes: P distinct pairs of pieces, V source pieces and NULL; I source and J target words of a pair, T and U
-their tokens.
+Shapes: P distinct pairs of pieces, V source pieces and NULL; of a pair I and J words, T and U tokens.
 """
 
 from collections.abc import Callable, Sequence
@@ -142,9 +141,8 @@ def count_links(
         sides = corpus.sources[run], corpus.targets[run]
         encoded = zip(map(source.encode, sides[0]), map(target.encode, sides[1]), strict=True)
         tokens = [pair for pair in encoded if max(len(side.ids) for side in pair) <= max_tokens]
-        words = [
-            (aligner.rule.normalize(one.text), aligner.rule.normalize(other.text)) for one, other in tokens
-        ]
+        rule = aligner.rule
+        words = [(rule.normalize(one.text), rule.normalize(other.text)) for one, other in tokens]
         if not first and aligner.swapped(words):
             raise ValueError(
                 "the aligner's source language is the model's target language, and the reverse: train one of "
@@ -152,8 +150,8 @@ def count_links(
             )
         keys, weights = [key_P], [count_P]
         for (one, other), (belief_IJ, _) in zip(tokens, aligner.believed(words, "forward"), strict=True):
-            token_T, word_T = _words_of_tokens(one, aligner.rule.spans(one.text))
-            token_U, word_U = _words_of_tokens(other, aligner.rule.spans(other.text))
+            token_T, word_T = _words_of_tokens(one, rule.spans(one.text))
+            token_U, word_U = _words_of_tokens(other, rule.spans(other.text))
             belief_TU = belief_IJ[np.ix_(word_T, word_U)]
             from_, to = np.nonzero(belief_TU >= MIN_BELIEF)
             keys.append(token_T[from_] * target.vocabulary_size + token_U[to])
@@ -163,9 +161,9 @@ def count_links(
         count_P = np.bincount(place, np.concatenate(weights), len(key_P)).astype(np.float64)
         report(min(first + BLOCK_PAIRS, len(corpus)))
     source_P, target_P = np.divmod(key_P, target.vocabulary_size)
-    total_V = np.bincount(source_P, weights=count_P, minlength=source.vocabulary_size + 1)
-    pairs_P = source_P.astype(np.int32), target_P.astype(np.int32)
     size = source.vocabulary_size
+    total_V = np.bincount(source_P, weights=count_P, minlength=size + 1)
+    pairs_P = source_P.astype(np.int32), target_P.astype(np.int32)
     return TranslationTable.from_pairs(*pairs_P, count_P / total_V[source_P], source_vocabulary=size)
 
 
@@ -173,14 +171,15 @@ def _words_of_tokens(
     text: TokenizedText, words: Sequence[tuple[int, int]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Tokens, each with a word that it stands in, once for each; a space alone is of the word behind it."""
-    tokens, numbers = [], []
+    tokens: list[int] = []
+    numbers: list[int] = []
     first = 0
     for token, (start, end) in zip(text.ids, text.spans, strict=True):
         while first < len(words) and words[first][1] <= start:
             first += 1
         last = first
         while last < len(words) and (last == first or words[last][0] < end):
-            tokens.append(token)
-            numbers.append(last)
             last += 1
+        tokens += [token] * (last - first)
+        numbers += range(first, last)
     return np.array(tokens, np.int64), np.array(numbers, np.int64)

@@ -58,16 +58,15 @@ class TrainingOptions:
         if min(self.iterations) < 0:
             raise ValueError(f"{min(self.iterations)} iterations: 0 is the least, and leaves a model out")
         if self.iterations[needed - 1] == 0:
-            raise ValueError(
-                f"0 iterations of {self.model}: it is the model to be trained, and needs 1 or more"
-            )
+            reason = "it is the model to be trained, and needs 1 or more"
+            raise ValueError(f"0 iterations of {self.model}: {reason}")
         if self.alpha < 0 or self.spelling < 0:
             raise ValueError("a prior count is below 0: 0 is the least, and smooths nothing")
         if self.max_words < 1:
             raise ValueError(f"at most {self.max_words} words a sentence: 1 is the least")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Iteration:
     """What a pass over the corpus found."""
 
@@ -132,15 +131,8 @@ def train_aligner(
                     exp(min(700.0, -step.log_likelihood / int(direction.links.target_size_S.sum())))
                     for step, direction in zip((forward, backward), directions, strict=True)
                 ]
-                report(
-                    Iteration(
-                        model=name,
-                        number=number,
-                        num_iterations=num_iterations,
-                        perplexity=(perplexity[0], perplexity[1]),
-                        seconds=time.monotonic() - began,
-                    )
-                )
+                seconds = time.monotonic() - began
+                report(Iteration(name, number, num_iterations, (perplexity[0], perplexity[1]), seconds))
             if name == options.model:
                 break
     both = [

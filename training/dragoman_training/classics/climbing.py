@@ -5,8 +5,7 @@ A source word makes as many target words as its fertility says, its cept. Then e
 - model 3 (eq. 32): each at a place of its own, d(j|i,l,m);
 - model 4 (eq. 37 to 40): the first relative to the centre of the cept before, d1(j - c|A(e),B(f)), each
   next one relative to the one before it, d>1(j - j'|B(f));
-- model 5 (eq. 46 to 49): the same counted in vacancies, of those only that leave room for the rest of the
-  cept.
+- model 5 (eq. 46 to 49): the same counted in vacancies that leave room for the rest of the cept.
 
 Models 3 and 4 put words on top of each other or outside the sentence with some probability; model 5 does not.
 
@@ -211,23 +210,13 @@ def collect(
             for j in range(m):
                 posterior_L[first + j * width + alignment[j]] = 1
             continue
-        log_lexicon = np.empty((m, width))
-        for j in range(m):
-            for i in range(width):
-                log_lexicon[j, i] = np.log(max(lexicon_P[links.pair_L[first + j * width + i]], 1e-300))
-        log_place = log_lexicon
+        own_P = lexicon_P[links.pair_L[first : first + m * width]]
+        log_place = log_lexicon = np.log(np.maximum(own_P, 1e-300)).reshape(m, width)
         if parameters.model == 3:
             first_place = text.first_place_S[sentence]
             log_place = text.log_place_Q[first_place : first_place + m * width].reshape(m, width)
-        pair = SentencePair(
-            log_lexicon,
-            log_place,
-            text.source_N[words_n],
-            text.source_class_N[words_n],
-            text.target_class_U[words_u],
-            alignment,
-            np.zeros((m, width)),
-        )
+        words = text.source_N[words_n], text.source_class_N[words_n], text.target_class_U[words_u]
+        pair = SentencePair(log_lexicon, log_place, *words, alignment, np.zeros((m, width)))
         if max_alignments >= 0 and float(width) ** m <= max_alignments:
             log_likelihood += _count_all(parameters, counts, pair)
         else:

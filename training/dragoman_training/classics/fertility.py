@@ -1,34 +1,20 @@
 """IBM models 2 to 5 as steps of training: tables of positions, and what `climbing` counts as fertilities.
 
-Climbing starts from the alignment of the iteration before; in a new text from that of an exact model, which
-is part of this one.
+Climbing starts from the alignment of the iteration before; in a new text from that of an exact model within.
 
-Shapes: as in `climbing`; H distinct pairs of lengths, Q positions: of each pair a matrix [m, l + 1], NULL
-first.
+Shapes: as in `climbing`; H pairs of lengths, Q positions: of each pair a matrix [m, l + 1], NULL first.
 """
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
 
+from dragoman_training.alignment import models
 from dragoman_training.alignment.bitext import Ids, Numbers, Offsets
 from dragoman_training.alignment.hmm import TIED_JUMPS, maximize_weights
-from dragoman_training.alignment.models import (
-    Arrays,
-    DiagonalModel,
-    Direction,
-    Model,
-    Model1,
-    PositionModel,
-    Posteriors,
-    Shapes,
-    Step,
-    model_kind,
-    normalize,
-)
+from dragoman_training.alignment.models import Arrays, Direction, Model, Model1, Posteriors, Shapes, Step
 from dragoman_training.classics.climbing import NEVER, Counts, Parameters, Text, collect
 from dragoman_training.classics.word_classes import learn_classes
 
@@ -76,7 +62,7 @@ class PositionTable:
 
 
 @dataclass(frozen=True, eq=False)
-class Model2(PositionModel):
+class Model2(models.PositionModel):
     """Brown et al. 1993, section 4.2: a table for each pair of lengths."""
 
     KIND = "ibm2"
@@ -88,11 +74,11 @@ class Model2(PositionModel):
         """Those of the table. A pair of lengths that was never seen has the diagonal's. [Q]"""
         if self.table is None:
             return Model1().positions(shapes)
-        return self.table.positions(shapes, DiagonalModel().positions(shapes))
+        return self.table.positions(shapes, models.DiagonalModel().positions(shapes))
 
     def estimated(self, shapes: Shapes, count_Q: Numbers) -> "Model2":
         """Relative frequencies (eq. 27, normalised)."""
-        position_Q = normalize(count_Q, shapes.row_Q)
+        position_Q = models.normalize(count_Q, shapes.row_Q)
         return Model2(PositionTable(shapes.source_size_H, shapes.target_size_H, position_Q))
 
     def arrays(self) -> Arrays:
@@ -175,10 +161,8 @@ class FertilityModel(Model):
         return flat._estimated(direction, counts, posterior_L, alignment_U)
 
     def step(self, direction: Direction, lexicon_P: Numbers) -> Step:
-        if self.alignment_U is None:
-            alignment_U = self.start.viterbi(direction, lexicon_P)
-        else:
-            alignment_U = self.alignment_U.copy()
+        own_U = self.alignment_U
+        alignment_U = self.start.viterbi(direction, lexicon_P) if own_U is None else own_U.copy()
         counts, posterior_L, log_likelihood = self.collect(direction, lexicon_P, alignment_U)
         pair_P = np.bincount(direction.links.pair_L, posterior_L, len(lexicon_P)).astype(float)
         after = self._estimated(direction, counts, posterior_L, alignment_U)
@@ -198,13 +182,9 @@ class FertilityModel(Model):
         """Counts, posteriors and log-likelihood, over better alignments, which replace those given."""
         max_words, num_classes = self.tail_BD.shape[1] // 2, len(self.tail_BD)
         room = max_words + 2 if self.NUMBER == 5 else 0
-        counts = Counts(
-            fertility_VF=np.zeros_like(self.fertility_VF),
-            head_ABD=np.zeros_like(self.head_ABD),
-            tail_BD=np.zeros_like(self.tail_BD),
-            head_room_BRR=np.zeros((num_classes, room, room)),
-            tail_room_BR=np.zeros((num_classes, room)),
-        )
+        sizes = (num_classes, room, room), (num_classes, room)
+        tables = map(np.zeros_like, (self.fertility_VF, self.head_ABD, self.tail_BD))
+        counts = Counts._make([*tables, *map(np.zeros, sizes)])
         log_place_Q, first_place_S = np.empty(0), np.empty(0, np.int64)
         if self.NUMBER == 3:
             shapes = direction.shapes
@@ -221,21 +201,15 @@ class FertilityModel(Model):
             first_place_S=first_place_S,
         )
         limits = (self.max_alignments if climb else -1, max_words)
-        found = collect(self.parameters(), counts, text, lexicon_P, alignment_U, *limits)
-        return counts, *found
+        return counts, *collect(self.parameters(), counts, text, lexicon_P, alignment_U, *limits)
 
     def parameters(self) -> Parameters:
         """The tables as `walk` reads them."""
         log_null, log_not_null = np.log([max(self.null, 1e-300), max(1 - self.null, 1e-300)]).tolist()
-        tables = self._log_fertilities, self.head_ABD, self.tail_BD
-        return Parameters(self.NUMBER, log_null, log_not_null, *tables)
-
-    @cached_property
-    def _log_fertilities(self) -> Numbers:
         log_fertility_VF = _log(self.fertility_VF)
         if self.NUMBER == 3:
             log_fertility_VF += np.cumsum(np.log(np.maximum(np.arange(self.fertility_VF.shape[1]), 1)))
-        return log_fertility_VF
+        return Parameters(self.NUMBER, log_null, log_not_null, log_fertility_VF, self.head_ABD, self.tail_BD)
 
     def _estimated(
         self, direction: Direction, counts: Counts, posterior_L: Posteriors, alignment_U: Ids
@@ -266,7 +240,7 @@ class FertilityModel(Model):
     def from_arrays(cls, arrays: Arrays) -> Self:
         start = {key.removeprefix("start."): array for key, array in arrays.items() if key[:6] == "start."}
         return cls(
-            start=model_kind(str(arrays["start"])).from_arrays(start),
+            start=models.model_kind(str(arrays["start"])).from_arrays(start),
             null=float(arrays["null"]),
             fertility_VF=arrays["fertility"].astype(np.float64),
             place=PositionTable.from_arrays(arrays, "place") if cls.NUMBER == 3 else None,
@@ -337,8 +311,8 @@ class Model5(FertilityModel):
 
 def _places(shapes: Shapes, count_Q: Numbers, prior: float) -> Numbers:
     """Model 3's d from counts and prior ones along the diagonal, as many of each position. NULL's are 1."""
-    diagonal_Q = normalize(np.exp(-TENSION * shapes.distance_Q), shapes.column_Q)
-    place_Q = normalize(count_Q + prior * diagonal_Q, shapes.column_Q)
+    diagonal_Q = models.normalize(np.exp(-TENSION * shapes.distance_Q), shapes.column_Q)
+    place_Q = models.normalize(count_Q + prior * diagonal_Q, shapes.column_Q)
     place_Q[shapes.null_Q] = 1.0
     return place_Q
 

@@ -12,8 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from dragoman_training.alignment.bitext import Numbers
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
-from dragoman_training.classics.smt.tuning import Candidates, Numbers, count_matches, tune
+from dragoman_training.classics.smt.tuning import Candidates, count_matches, tune
 from dragoman_training.data.batching import pad_ids
 from dragoman_training.data.vocabulary import Tokenizers
 from dragoman_training.decoding.translator import Translator
@@ -52,9 +53,8 @@ class Members:
         if self.reverse is not None:
             other = self.reverse.recipe.data
             if (other.source_language, other.target_language) != (data.target_language, data.source_language):
-                raise ValueError(
-                    f"--reverse translates {other.direction}: it has to be the reverse of {data.direction}"
-                )
+                wanted = f"it has to be the reverse of {data.direction}"
+                raise ValueError(f"--reverse translates {other.direction}: {wanted}")
         if self.language_model is not None:
             other = self.language_model.recipe.data
             if other.has_source or other.target_language != data.target_language:
@@ -68,14 +68,10 @@ class Members:
         cls, direct: Path, reverse: Path | None, language_model: Path | None, device: torch.device
     ) -> "Members":
         """Raises ValueError where they do not belong together."""
-        members = cls(
-            direct=load_checkpoint(direct),
-            reverse=load_checkpoint(reverse) if reverse else None,
-            language_model=load_checkpoint(language_model) if language_model else None,
-        )
-        for checkpoint in (members.direct, members.reverse, members.language_model):
-            if checkpoint:
-                checkpoint.model.to(device)
+        others = [load_checkpoint(path) if path else None for path in (reverse, language_model)]
+        members = cls(direct=load_checkpoint(direct), reverse=others[0], language_model=others[1])
+        for checkpoint in filter(None, (members.direct, *others)):
+            checkpoint.model.to(device)
         return members
 
     def translations(
@@ -94,10 +90,8 @@ class Members:
         encoded = translator.encode(sources)
         # Of a source that is cut the others, too, are asked of what is left: no translation saw the rest.
         kept = [[token for token in ids if token != source.eos_id] for ids in encoded]
-        read = [
-            text if len(whole) <= len(own) else source.decode_text(own)
-            for text, whole, own in zip(sources, source.encode_ids(sources), kept, strict=True)
-        ]
+        both = zip(sources, map(len, source.encode_ids(sources)), kept, strict=True)
+        read = [text if size <= len(own) else source.decode_text(own) for text, size, own in both]
         # By number and text the log-probability, and tokens with the end.
         own: dict[tuple[int, str], tuple[float, int]] = {}
         for number, hypotheses in enumerate(translator.search_lists(encoded)):

@@ -159,16 +159,14 @@ def labelled_checkpoints(checkpoints: tuple[str, ...]) -> dict[str, Path]:
         if path == Path(argument):
             label = recipe.name
         if label in labelled:
-            raise ValueError(
-                f'two models are called "{label}", {labelled[label]} and {path}: give LABEL={path}'
-            )
+            others = f"{labelled[label]} and {path}"
+            raise ValueError(f'two models are called "{label}", {others}: give LABEL={path}')
         labelled[label] = path
         directions[recipe.data.direction] = path
     if len(directions) > 1:
         (first, one), (second, other), *_ = directions.items()
-        raise ValueError(
-            f"{one} translates {first}, but {other} {second}: a study is of one pair of languages"
-        )
+        both = f"{one} translates {first}, but {other} {second}"
+        raise ValueError(f"{both}: a study is of one pair of languages")
     return labelled
 
 
@@ -256,8 +254,9 @@ def examine(
     checkpoint = load_checkpoint(path)
     model, source, target = checkpoint.model, checkpoint.source_tokenizer, checkpoint.target_tokenizer
     model.to(device)
-    head = _choose_head(checkpoint, recipe_folder)
-    if isinstance(model, Transformer) and head is not None:
+    head = None
+    if isinstance(model, Transformer):
+        head = _choose_head(model, checkpoint, recipe_folder)
         model.alignment_head = head.head
     decoding = dataclasses.replace(checkpoint.recipe.decoding, beam_size=beam_size, length_penalty=1.0)
     decoding = dataclasses.replace(decoding, max_source_tokens=NO_LIMIT, max_output_tokens=NO_LIMIT)
@@ -305,11 +304,8 @@ def examine(
     )
 
 
-def _choose_head(checkpoint: Checkpoint, recipe_folder: Path | None) -> ChosenHead | None:
+def _choose_head(model: Transformer, checkpoint: Checkpoint, recipe_folder: Path | None) -> ChosenHead:
     """A Transformer's alignment head."""
-    model = checkpoint.model
-    if not isinstance(model, Transformer):
-        return None
     try:
         corpus = read_training_corpus(checkpoint, recipe_folder)
     except TrainingCorpusError as error:

@@ -3,8 +3,7 @@
 Words move one by one to the class where the bigram model of classes makes the text likeliest: where the sum
 of n log n over the bigrams of classes, less that over the classes on either side, is highest.
 
-Shapes: V words and, as the last one, the edge of a sentence, C classes and that of the edge, E distinct
-bigrams.
+Shapes: V words and, as the last one, a sentence's edge, C classes and that of the edge, E distinct bigrams.
 """
 
 import numpy as np
@@ -14,6 +13,8 @@ from dragoman_training.alignment.bitext import Ids, Numbers, Offsets, Sentences
 
 NUM_ROUNDS = 4
 """Rounds over all words; few words move in a later one."""
+Adjacent = tuple[Offsets, Ids, Numbers]
+"""Where each word's bigrams begin, and of each the other word and how often it is there."""
 
 
 def learn_classes(sentences: Sentences, num_classes: int) -> Ids:
@@ -27,7 +28,7 @@ def learn_classes(sentences: Sentences, num_classes: int) -> Ids:
     bounds = np.arange(num_words + 2)
     after = np.searchsorted(before_E, bounds), after_E, count_E
     before = np.searchsorted(after_E[order], bounds), before_E[order], count_E[order]
-    _exchange(class_V, num_classes, *after, *before, NUM_ROUNDS)
+    _exchange(class_V, num_classes, after, before, NUM_ROUNDS)
     class_V[num_words] = class_V[num_words - 1] if num_words else 0
     return class_V
 
@@ -48,18 +49,9 @@ def _term(number: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _exchange(
-    class_V: Ids,
-    num_classes: int,
-    after_first_V: Offsets,
-    after_E: Ids,
-    after_count_E: Numbers,
-    before_first_V: Offsets,
-    before_E: Ids,
-    before_count_E: Numbers,
-    num_rounds: int,
-) -> None:
+def _exchange(class_V: Ids, num_classes: int, after: Adjacent, before: Adjacent, num_rounds: int) -> None:
     """`class_V` in place; the edge keeps its own."""
+    (after_first_V, after_E, after_count_E), (before_first_V, before_E, before_count_E) = after, before
     edge = len(class_V) - 1
     bigram_CC = np.zeros((num_classes + 1, num_classes + 1))
     for word in range(edge + 1):

@@ -6,7 +6,7 @@ Shapes: V words, D width, W words of a picture.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
@@ -21,8 +21,7 @@ SPACE = "▁"
 PANEL_INCHES = 4.2
 
 
-@dataclass(frozen=True)
-class Neighbour:
+class Neighbour(NamedTuple):
     """A word and how alike it is."""
 
     row: int

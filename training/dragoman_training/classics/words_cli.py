@@ -84,6 +84,5 @@ def _check_picture(path: Path) -> None:
     try:
         importlib.import_module("matplotlib")
     except ModuleNotFoundError as error:
-        raise ValueError(
-            f"--picture needs {error.name}, which is not installed: install the extra `plot`"
-        ) from error
+        reason = f"{error.name}, which is not installed: install the extra `plot`"
+        raise ValueError(f"--picture needs {reason}") from error

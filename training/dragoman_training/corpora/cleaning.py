@@ -156,9 +156,8 @@ def _with_tags(english: str, other: str) -> Pair | None:
 def fill(english: str, other: str) -> Pair | None:
     """The pair with names and numbers for its placeholders; None where the sides have not the same ones."""
     found = _PLACEHOLDER.findall(english)
-    if sorted(found) != sorted(_PLACEHOLDER.findall(other)) or len(set(found)) < len(found):
-        return None
-    if len(found) > MAX_PLACEHOLDERS:
+    is_clear = len(set(found)) == len(found) <= MAX_PLACEHOLDERS
+    if not is_clear or sorted(found) != sorted(_PLACEHOLDER.findall(other)):
         return None
     filled: dict[str, str] = {}
     for placeholder in found:
@@ -187,25 +186,21 @@ def detokenized(text: str) -> str:
 def is_torn(german: str, english: str) -> bool:
     """Whether a machine tore a German compound apart: "Dialog Felds"."""
     names = set(english.split())
-    words = german.split()
-    return any(
-        first[:1].isupper() and second[:1].isupper() and names.isdisjoint((first, second.strip(".,;:")))
-        for first, second in pairwise(words[1:])
-    )
+    nouns = (pair for pair in pairwise(german.split()[1:]) if all(word[:1].isupper() for word in pair))
+    return any(names.isdisjoint((first, second.strip(".,;:"))) for first, second in nouns)
 
 
 def without_repeats(pairs: Iterator[Pair], most: int, left_out: Counter[str]) -> Iterator[Pair]:
     """The pairs but equal ones, and those with a side that came `most` times already."""
     seen: set[Pair] = set()
-    times: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+    times: Counter[tuple[int, str]] = Counter()
     for pair in pairs:
         keys = key_of(pair[0]), key_of(pair[1])
         if keys in seen:
             left_out["there already"] += 1
-        elif any(counter[key] >= most for counter, key in zip(times, keys, strict=True)):
+        elif any(times[side] >= most for side in enumerate(keys)):
             left_out[f"with a side that came {most} times"] += 1
         else:
             seen.add(keys)
-            for counter, key in zip(times, keys, strict=True):
-                counter[key] += 1
+            times.update(enumerate(keys))
             yield pair

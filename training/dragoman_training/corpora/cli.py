@@ -60,10 +60,9 @@ def corpora(
     from dragoman_training.corpora.writing import write
 
     report = Console(stderr=True, highlight=False).print
-    if "en" not in (source, target) or source == target:
-        raise click.UsageError(
-            f"--from {source} --to {target}: one of both languages, and not the other, is en"
-        )
+    if (source == "en") == (target == "en"):
+        wanted = "one of both languages, and not the other, is en"
+        raise click.UsageError(f"--from {source} --to {target}: {wanted}")
     language = target if source == "en" else source
     if language not in (known := words()["stop_words"]):
         raise click.UsageError(f"{language} is none of {', '.join(sorted(known))}")

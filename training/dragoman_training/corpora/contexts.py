@@ -2,14 +2,14 @@
 
 A word that is trained on by itself alone is read wrongly in a sentence. Fadaee et al. (2017), "Data
 Augmentation for Low-Resource Neural Machine Translation", put rare words in the place of others; here the
-dictionary says which words of a pair are translations, and the other word has the same part of speech, gender
-and ending.
+dictionary says which words of a pair are translations, and the other word is of the same kind (`Form.kind`).
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 
 from dragoman_training.corpora.dictionary import SEPARABLE, Counts, Entry, article, ranked_entries
 from dragoman_training.corpora.tables import Pair, draw, stop_words
@@ -80,32 +80,28 @@ def english_plural(noun: str) -> str:
     return f"{noun}es" if re.search(r"(?:s|x|z|ch|sh)$", noun) else f"{noun}s"
 
 
-@dataclass(kw_only=True)
-class Vocabulary:
-    """The forms of a dictionary, by their German spelling and by kind."""
-
-    by_german: defaultdict[str, list[Form]] = field(default_factory=lambda: defaultdict(list))
-    inserted: defaultdict[str, list[Form]] = field(default_factory=lambda: defaultdict(list))
-    """As often as a form is to be drawn."""
+Forms = defaultdict[str, list[Form]]
+Vocabulary = tuple[Forms, Forms]
+"""The forms of a dictionary by their German spelling, and by kind, as often as one is to be drawn."""
 
 
 def vocabulary(entries: list[Entry], counts: Counts, *, into_english: bool) -> Vocabulary:
     """All forms of the entries; those of the commonest translations are inserted."""
-    found = Vocabulary()
-    for entry in entries:
-        for form in forms(entry):
-            found.by_german[form.german].append(form)
+    by_german, inserted = Forms(list), Forms(list)
+    for form in chain.from_iterable(map(forms, entries)):
+        by_german[form.german].append(form)
     for ranked, frequency in ranked_entries(entries, counts, into_english=into_english):
+        times = next(times for least, times in WEIGHTS if frequency >= least)
         for form in forms(ranked[0]):
-            times = next(times for least, times in WEIGHTS if frequency >= least)
-            found.inserted[form.kind] += [form] * times
-    return found
+            inserted[form.kind] += [form] * times
+    return by_german, inserted
 
 
 def insert(pairs: Iterable[Pair], found: Vocabulary) -> Iterator[Pair]:
     """Plurals, and pairs with another word in the place of one of each kind that both sides have."""
+    by_german, inserted = found
     for kind in ("same plural", "other plural"):
-        for form in dict.fromkeys(found.inserted[kind]):
+        for form in dict.fromkeys(inserted[kind]):
             yield form.english, form.german
     for english, german in pairs:
         words = re.findall(r"\w+", german)
@@ -113,7 +109,7 @@ def insert(pairs: Iterable[Pair], found: Vocabulary) -> Iterator[Pair]:
             continue
         slots: dict[str, Form] = {}
         for word in words[1:]:
-            known = found.by_german.get(word, ())
+            known = by_german.get(word, ())
             # The gender of a noun that a dictionary gives two, as "Haus", is not sure.
             has_one_gender = len({form.kind for form in known if len(form.kind) == 1}) < 2
             for form in known:
@@ -121,7 +117,7 @@ def insert(pairs: Iterable[Pair], found: Vocabulary) -> Iterator[Pair]:
                 if is_sure and words.count(word) == 1 and len(_places(form.english, english)) == 1:
                     slots.setdefault(form.kind, form)
         for kind, form in slots.items():
-            choices = found.inserted[kind]
+            choices = inserted[kind]
             if choices and (pair := _replaced(english, german, form, choices)):
                 yield pair
 

@@ -149,9 +149,8 @@ def make_pairs(entries: list[Entry], counts: Counts, language: str, *, into_engl
         times = next(times for least, times in TIMES if frequency >= least)
         yield from _forms(ranked[0], times, counts, language, into_english=into_english)
         first = counts.score(ranked[0])
-        for second in ranked[1:2]:
-            if first and counts.score(second) >= SECOND_SHARE * first:
-                yield second.english, second.other
+        if first and ranked[1:] and counts.score(ranked[1]) >= SECOND_SHARE * first:
+            yield ranked[1].english, ranked[1].other
         if not into_english and ranked[0].kind != "v":
             verb = next((entry for entry in ranked if entry.kind == "v"), None)
             if verb and counts.score(verb):

@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from dragoman_training.corpora.cleaning import key_of, num_words, plain
 from dragoman_training.corpora.tables import Pair, Source, draw, paths_of, read_pairs, sources
 from dragoman_training.data.corpus import CorpusError
 from dragoman_training.data.files import read_lines
+from dragoman_training.time_left import Say
 
 MAX_REPEATS = 3
 """Pairs with the same side, but for everyday sentences and words."""
@@ -44,13 +45,7 @@ class Prepared:
     """The pairs of each corpus, and what is held out of them."""
 
     def __init__(
-        self,
-        folder: Path,
-        language: str,
-        *,
-        without: set[str],
-        leave_out: Iterable[Path],
-        report: Callable[[str], None],
+        self, folder: Path, language: str, *, without: set[str], leave_out: Iterable[Path], report: Say
     ) -> None:
         """Reads the corpora of English and `language`. Raises CorpusError where `folder` has none."""
         self.language = language
@@ -75,14 +70,11 @@ class Prepared:
             if kept.num_read:
                 self.kept[source.name] = kept
                 self.credits[source.name] = f"{source.credit} ({source.licence})"
-                seconds = time.process_time() - began
-                report(
-                    f"{source.name}: {len(kept.pairs):,} of {kept.num_read:,} pairs ({seconds:.0f} s so far)"
-                )
+                used, seconds = f"{len(kept.pairs):,} of {kept.num_read:,} pairs", time.process_time() - began
+                report(f"{source.name}: {used} ({seconds:.0f} s so far)")
         if not self.kept:
-            raise CorpusError(
-                f"{folder} has no corpora of en and {language}: docs/guide/corpora.md says which are read"
-            )
+            where = "docs/guide/corpora.md says which are read"
+            raise CorpusError(f"{folder} has no corpora of en and {language}: {where}")
         for kept in self.kept.values():
             kept.pairs = list(self.allowed(kept.pairs, kept.left_out))
         self.entries: list[dictionary.Entry] = []
@@ -128,12 +120,10 @@ class Prepared:
                 kept.left_out["with another number of sentences"] += 1
             for part in parts:
                 found = cleaning.clean(part, self.language)
+                share = SHARE_VALIDATION if source.name == VALIDATED_SOURCE else 0.0
                 if isinstance(found, str):
                     kept.left_out[found] += 1
-                elif (
-                    source.name == VALIDATED_SOURCE
-                    and draw(key_of(found[0]), "validation") < SHARE_VALIDATION
-                ):
+                elif share and draw(key_of(found[0]), "validation") < share:
                     self.validation.append(found)
                     self._held_keys.update(map(key_of, found))
                     kept.left_out[HELD_OUT] += 1
@@ -166,10 +156,8 @@ def test_set_keys(folder: Path, language: str, more: Iterable[Path]) -> set[str]
     """The keys of all lines of the test sets there are, and of all fields of further files."""
     keys: set[str] = set()
     for path in paths_of("test_sets", folder, language):
-        if path.suffix == ".jsonl":
-            keys.update(key_of(json.loads(line)["text"]) for line in read_lines(path))
-        else:
-            keys.update(map(key_of, read_lines(path)))
+        is_json, lines = path.suffix == ".jsonl", read_lines(path)
+        keys.update(key_of(json.loads(line)["text"] if is_json else line) for line in lines)
     for path in more:
         keys.update(key_of(field) for line in read_lines(path) for field in re.split(r"[\t|]", line))
     keys.discard("")
@@ -179,9 +167,7 @@ def test_set_keys(folder: Path, language: str, more: Iterable[Path]) -> set[str]
 def held_out_strings(folder: Path, language: str) -> list[Pair]:
     """Short interface strings without markup or placeholders, chosen by their English side."""
     chosen: dict[Pair, None] = {}
-    for source in sources():
-        if not source.is_interface:
-            continue
+    for source in (one for one in sources() if one.is_interface):
         for english, other in read_pairs(source, folder, language):
             if num_words(english) > MAX_STRING_WORDS or draw(key_of(english), "held out") >= SHARE_OF_STRINGS:
                 continue

@@ -119,8 +119,7 @@ def _price(generator: random.Random) -> dict[str, str]:
     """What something costs."""
     whole = generator.randint(*generator.choice([(1, 20), (20, 900), (1_000, 99_999)]))
     cents = generator.choice([0, 0, 50, 99, generator.randint(1, 99)])
-    english_whole = f"{whole:,}"
-    german_whole = english_whole.replace(",", ".")
+    english_whole, german_whole = f"{whole:,}", f"{whole:,}".replace(",", ".")
     sign, one, many, german_many = generator.choice(words()["currencies"])
     if cents:
         english, german = f"{sign}{english_whole}.{cents:02}", f"{german_whole},{cents:02} {sign}"
@@ -141,9 +140,8 @@ def _date(generator: random.Random) -> dict[str, str]:
     if generator.random() < 0.5:
         english += f", {year}" if english.startswith(month) else f" {year}"
         german += f" {year}"
-    months = {"month": month, "german_month": german_month}
-    weekdays = {"weekday": weekday, "german_weekday": german_weekday}
-    return {"english": english, "german": german, "year": year, **months, **weekdays}
+    names = {"month": month, "german_month": german_month, "weekday": weekday}
+    return {"english": english, "german": german, "year": year, **names, "german_weekday": german_weekday}
 
 
 def _time_of_day(generator: random.Random) -> dict[str, str]:
@@ -154,6 +152,5 @@ def _time_of_day(generator: random.Random) -> dict[str, str]:
     english = f"{english_hour}:{minute:02} {half}" if minute else f"{english_hour} {half}"
     german = f"{hour}:{minute:02} Uhr" if minute else f"{hour} Uhr"
     if generator.random() < 0.2:
-        english = f"{hour}:{minute:02}"
-        german = f"{hour}:{minute:02} Uhr"
+        english, german = f"{hour}:{minute:02}", f"{hour}:{minute:02} Uhr"
     return {"english": english, "german": german, "stop": "" if english.endswith(".") else "."}

@@ -91,9 +91,7 @@ def kinds(prepared: Prepared, optional: set[str], *, into_english: bool) -> dict
     """The pairs of each kind that a direction is trained on, English first, short ones several times."""
     language = prepared.language
     found: dict[str, Iterable[Pair]] = {}
-    for source in sources():
-        if source.name not in prepared.kept:
-            continue
+    for source in (one for one in sources() if one.name in prepared.kept):
         is_target = into_english or not (source.only_source or source.is_optional_target)
         if is_target or (source.is_optional_target and source.name in optional):
             found[source.name] = repeated(prepared.kept[source.name].pairs, source.short_times)
@@ -106,9 +104,8 @@ def kinds(prepared: Prepared, optional: set[str], *, into_english: bool) -> dict
         found["titles"] = titles(chain.from_iterable(interface))
     if language == "de":
         known = contexts.vocabulary(prepared.entries, prepared.counts, into_english=into_english)
-        found["contexts"] = (
-            contexts.insert(prepared.kept["tatoeba"].pairs, known) if "tatoeba" in found else ()
-        )
+        everyday = prepared.kept["tatoeba"].pairs if "tatoeba" in found else None
+        found["contexts"] = () if everyday is None else contexts.insert(everyday, known)
         found["invented"] = variants.invent(prepared.names)
         found["phrases"] = phrases(into_english=into_english)
     of_words = prepared.entries, prepared.counts, language
@@ -128,11 +125,8 @@ def titles(pairs: Iterable[Pair]) -> Iterator[Pair]:
     """Short strings as English writes titles, "Opening Hours", or without those capitals."""
     for english, other in pairs:
         words = english.split()
-        if (
-            2 <= len(words) <= MAX_SHORT_WORDS
-            and english.replace(" ", "").isalpha()
-            and words[0][0].isupper()
-        ):
+        is_short = 2 <= len(words) <= MAX_SHORT_WORDS and english.replace(" ", "").isalpha()
+        if is_short and words[0][0].isupper():
             if all(word.islower() for word in words[1:]):
                 yield " ".join(w if w in TITLE_SMALL_WORDS else w.capitalize() for w in words), other
             elif all(word.istitle() or word in TITLE_SMALL_WORDS for word in words):

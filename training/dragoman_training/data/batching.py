@@ -14,17 +14,10 @@ import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from torch import Tensor
 
+from dragoman_training.data import token_ids
 from dragoman_training.data.batch_plan import BatchPlan, draw_pairs, plan_batches, shuffler_of
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.data.token_ids import (
-    Learn,
-    TokenIds,
-    TokenizedCorpus,
-    count_seen,
-    flatten,
-    joined,
-    link_blocks,
-)
+from dragoman_training.data.token_ids import Learn, TokenIds, TokenizedCorpus
 from dragoman_training.data.tokenizing import tokenize
 from dragoman_training.data.vocabulary import SubwordSampler
 
@@ -87,7 +80,8 @@ class Pairs:
 
     def count_seen(self, corpus: Corpus) -> int:
         """How many of the corpus' pairs are among these."""
-        return count_seen(list(zip(corpus.sources, corpus.targets, strict=True)), self.corpus.mark_P)
+        pairs = list(zip(corpus.sources, corpus.targets, strict=True))
+        return token_ids.count_seen(pairs, self.corpus.mark_P)
 
     @property
     def is_guided(self) -> bool:
@@ -100,16 +94,16 @@ class Pairs:
         Only where no side is sampled: links are of one segmentation.
         """
         assert not any(self._samplers)
-        self._links = joined(link_blocks(self._sides, learn, max_pairs))
+        self._links = token_ids.joined(token_ids.link_blocks(self._sides, learn, max_pairs))
 
     def segment(self, seed: int) -> None:
         """Draws other segmentations for the sides that are sampled; the seed alone decides which.
 
         A side whose sampled segmentation is longer than `max_tokens` keeps its best one.
         """
-        generator = random.Random(seed)
         if not any(self._samplers):
             return
+        generator = random.Random(seed)
         assert self.corpus.texts is not None
         source, target = (
             side if sampler is None else self._sample(side, fixed, sampler, generator)
@@ -124,13 +118,7 @@ class Pairs:
         drawn = (sampler.sample(text, generator) for text in texts)
         limit = self._max_tokens or math.inf
         chosen = (fixed[number].tolist() if len(ids) > limit else ids for number, ids in enumerate(drawn))
-        return flatten(chosen, fixed.ids_N.dtype)
-
-    def unknown_shares(self) -> tuple[float, float]:
-        """The share of source and of target tokens that the vocabulary does not know."""
-        both = zip(self.corpus.num_unknown, self.corpus.sides, strict=True)
-        source, target = (num_unknown / max(len(side.ids_N), 1) for num_unknown, side in both)
-        return source, target
+        return token_ids.flatten(chosen, fixed.ids_N.dtype)
 
     def __len__(self) -> int:
         return len(self._sides[0])
@@ -138,15 +126,12 @@ class Pairs:
     def plan(self, budget_tokens: int, *, seed: int | None) -> BatchPlan:
         """Cuts an epoch into batches of pair numbers, as `plan_batches` does; `seed` decides all orders.
 
-        It also decides which pairs come of a part whose weight is no whole number. None keeps the order of
-        lengths, and all pairs.
+        It also decides which pairs come of a part whose weight is no whole number. None keeps all, by length.
         """
+        shuffler, numbers_N = None if seed is None else shuffler_of(seed), None
+        if shuffler and any(weight != 1 for _, weight in self.corpus.shares):
+            numbers_N = draw_pairs(self.corpus.shares, shuffler)
         source_length_P, target_length_P = (side.length_S for side in self._sides)
-        shuffler = None if seed is None else shuffler_of(seed)
-        shares = self.corpus.shares
-        numbers_N = None
-        if shuffler and any(share.weight != 1 for share in shares):
-            numbers_N = draw_pairs([(share.num_pairs, share.weight) for share in shares], shuffler)
         lengths = source_length_P, target_length_P
         return plan_batches(*lengths, budget_tokens, shuffler=shuffler, numbers_N=numbers_N)
 
@@ -191,19 +176,17 @@ KNOWN_SHARE = 0.01
 
 def warnings_about(pairs: Pairs, valid: Corpus) -> list[str]:
     """One sentence for each warning. `pairs` are the training pairs, `valid` the validation corpus."""
-    warnings = []
+    warnings, corpus = [], pairs.corpus
     seen = pairs.count_seen(valid)
     if seen > KNOWN_SHARE * len(valid):
         warnings.append(
             f"{seen:,} of {len(valid):,} validation pairs are training pairs too: on them is measured how "
             "well they were learnt by heart"
         )
-    if pairs.corpus.num_copies > len(pairs) / 2:
-        warnings.append(
-            f"{pairs.corpus.num_copies:,} of {len(pairs):,} training pairs have the same text on both sides"
-        )
-    for side, share in zip(("source", "target"), pairs.unknown_shares(), strict=True):
-        if share > KNOWN_SHARE:
+    if (copies := corpus.num_copies) > len(pairs) / 2:
+        warnings.append(f"{copies:,} of {len(pairs):,} training pairs have the same text on both sides")
+    for side, unknown, ids in zip(("source", "target"), corpus.num_unknown, corpus.sides, strict=True):
+        if (share := unknown / max(len(ids.ids_N), 1)) > KNOWN_SHARE:
             warnings.append(
                 f"{share:.1%} of the {side} tokens are unknown to the vocabulary, and can't be learnt: raise "
                 "vocabulary.character_coverage, or begin with no model of other scripts (training.start_from)"

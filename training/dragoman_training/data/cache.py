@@ -48,7 +48,8 @@ class CorpusCache:
                 if not path.is_dir():
                     self._make(path, text, make)
         except OSError as error:
-            free = shutil.disk_usage(_there(self.folder)).free / 2**30
+            there = next(one for one in (self.folder, *self.folder.absolute().parents) if one.is_dir())
+            free = shutil.disk_usage(there).free / 2**30
             raise CorpusCacheError(
                 f"what the corpus becomes can't be written to {self.folder} ({error.strerror or error}; "
                 f"{free:.1f} GiB are free): make room, or choose another folder with --corpus-cache"
@@ -82,8 +83,3 @@ class CorpusCache:
                     is_reported = True
                     time.sleep(ASK_AGAIN_SECONDS)
             yield
-
-
-def _there(folder: Path) -> Path:
-    """The folder, or the nearest one above that is there."""
-    return next(ancestor for ancestor in (folder, *folder.absolute().parents) if ancestor.is_dir())

@@ -8,7 +8,7 @@ import lzma
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
@@ -141,10 +141,8 @@ def read_blocks(part: Part) -> Iterator[TextBlock]:
 
 def unequal(paths: Iterable[Path], counts: Iterable[int]) -> CorpusError:
     """The error for two files with so many lines."""
-    (source, target), (num_sources, num_targets) = paths, counts
-    return CorpusError(
-        f"{source} has {num_sources} lines, but {target} has {num_targets}: they must match line by line"
-    )
+    source, target = (f"{path} has {count}" for path, count in zip(paths, counts, strict=True))
+    return CorpusError(f"{source} lines, but {target}: they must match line by line")
 
 
 def pairs_of(block: TextBlock) -> Corpus:
@@ -175,16 +173,14 @@ def _with_both_sides(pairs: Iterable[tuple[str, str]]) -> Corpus:
 
 def _joined(blocks: Iterable[Corpus], if_empty: str) -> Corpus:
     """The pairs of all blocks. Raises CorpusError, which says `if_empty`, where there is none."""
-    sources: list[str] = []
-    targets: list[str] = []
-    one_sided = 0
+    found, one_sided = Corpus([], []), 0
     for block in blocks:
-        sources += block.sources
-        targets += block.targets
+        found.sources.extend(block.sources)
+        found.targets.extend(block.targets)
         one_sided += block.num_one_sided
-    if not targets:
+    if not len(found):
         raise CorpusError(if_empty)
-    return Corpus(sources, targets, one_sided)
+    return replace(found, num_one_sided=one_sided)
 
 
 def _decoded(lines: bytes, path: Path, first_line: int) -> list[str]:

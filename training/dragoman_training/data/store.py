@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dragoman_training.data.cache import CorpusCacheError
 from dragoman_training.data.corpus import Fingerprint
 from dragoman_training.data.pair_filter import DUPLICATES
-from dragoman_training.data.token_ids import Share, TokenIds, TokenizedCorpus, begins, first_of_equals
+from dragoman_training.data.token_ids import TokenIds, TokenizedCorpus, begins, first_of_equals
 from dragoman_training.data.tokenizing import TokenBlock
 
 SIDES = ("source", "target")
@@ -112,8 +112,7 @@ def open_corpus(folder: Path, weights: list[float]) -> TokenizedCorpus:
         summary = json.loads((folder / "summary.json").read_text())
         num_pairs = int(summary["num_pairs"])
         types = [np.dtype(name) for name in summary["types"]]
-        counts = zip(summary["part_counts"], weights, strict=True)
-        shares = [Share(num_pairs=count, weight=weight) for count, weight in counts]
+        shares = list(zip(summary["part_counts"], weights, strict=True))
         num_bytes = summary["num_bytes"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CorpusCacheError(f"{folder} is damaged ({error}): delete it, and it is made anew") from error
@@ -121,17 +120,13 @@ def open_corpus(folder: Path, weights: list[float]) -> TokenizedCorpus:
         TokenIds(map_array(folder / f"{side}.ids", dtype, length), *_index(folder, side, num_pairs))
         for side, dtype, length in zip(SIDES, types, summary["num_tokens"], strict=True)
     )
-    texts = None
-    if num_bytes:
-        names = [f"{side}-text" for side in SIDES]
-        sizes = zip(names, num_bytes, strict=True)
-        arrays = [map_array(folder / f"{name}.bytes", BYTE, size) for name, size in sizes]
-        indices = [_index(folder, name, num_pairs) for name in names]
-        files = [MappedTexts(TokenIds(own, *index)) for own, index in zip(arrays, indices, strict=True)]
-        texts = files[0], files[1]
+    texts = []
+    for name, size in zip((f"{side}-text" for side in SIDES), num_bytes, strict=False):
+        bytes_N = map_array(folder / f"{name}.bytes", BYTE, size)
+        texts.append(MappedTexts(TokenIds(bytes_N, *_index(folder, name, num_pairs))))
     return TokenizedCorpus(
         sides=(source, target),
-        texts=texts,
+        texts=(texts[0], texts[1]) if texts else None,
         mark_P=map_array(folder / "marks", MARK, num_pairs),
         num_read=summary["num_read"],
         fingerprint=summary["fingerprint"],

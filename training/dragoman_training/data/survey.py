@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from dragoman_training.data import files
@@ -55,10 +56,9 @@ def survey(parts: Sequence[files.Part], memory: Path | None = None) -> dict[Path
     with ThreadPoolExecutor(max(1, min(len(paths), os.cpu_count() or 1))) as pool:
         facts = dict(zip(paths, pool.map(lambda path: _facts(path, memory), paths), strict=True))
     for part in parts:
-        if part.kind == "parallel":
-            counts = [facts[path].num_lines for path in part.paths]
-            if counts[0] != counts[1]:
-                raise files.unequal(part.paths, counts)
+        counts = [facts[path].num_lines for path in part.paths]
+        if len(set(counts)) > 1:
+            raise files.unequal(part.paths, counts)
     return facts
 
 
@@ -115,16 +115,13 @@ def read_sample(
     Raises CorpusError for files that can't be used.
     """
     total = sum(facts[part.paths[0]].num_lines for part in parts)
-    sample = Corpus([], [])
-    before = 0
-    for part in parts:
-        for block in files.read_blocks(part):
-            found = (
-                files.pairs_of(block) if total <= max_pairs else _some_pairs(block, before, max_pairs, total)
-            )
-            before += block.num_lines
-            sample.sources.extend(found.sources)
-            sample.targets.extend(found.targets)
+    sample, before = Corpus([], []), 0
+    for block in chain.from_iterable(map(files.read_blocks, parts)):
+        is_whole = total <= max_pairs
+        found = files.pairs_of(block) if is_whole else _some_pairs(block, before, max_pairs, total)
+        before += block.num_lines
+        sample.sources.extend(found.sources)
+        sample.targets.extend(found.targets)
     return filtered(sample, pair_filter)
 
 
@@ -150,7 +147,6 @@ def _some_pairs(block: files.TextBlock, before: int, max_pairs: int, total: int)
 def fingerprint_of(parts: Sequence[files.Part]) -> str:
     """What `Corpus.fingerprint` says of all pairs, which are never in memory together."""
     found = Fingerprint()
-    for part in parts:
-        for pairs in map(files.pairs_of, files.read_blocks(part)):
-            found.add(len(pairs), checksums(pairs))
+    for pairs in map(files.pairs_of, chain.from_iterable(map(files.read_blocks, parts))):
+        found.add(len(pairs), checksums(pairs))
     return str(found)

@@ -101,15 +101,6 @@ SEARCHED_TOGETHER = 1 << 20
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Share:
-    """Pairs of one part of a corpus, which stand together."""
-
-    num_pairs: int
-    weight: float
-    """How often each comes in an epoch, on average."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
 class TokenizedPairs:
     """Pairs that are used, as ids without begin and end."""
 
@@ -136,7 +127,8 @@ class TokenizedCorpus(TokenizedPairs):
     """Which tokens come from which, as `link_blocks` has it, where that was asked for."""
     fingerprint: str
     """As `Corpus.fingerprint` says it of those that were read."""
-    shares: Sequence[Share]
+    shares: Sequence[tuple[int, float]]
+    """Of each part, in order, how many pairs it has, and how often each comes in an epoch, on average."""
 
     def __len__(self) -> int:
         return len(self.mark_P)

@@ -9,7 +9,6 @@ import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
@@ -56,7 +55,7 @@ def tokenize(
 ) -> token_ids.TokenizedCorpus:
     """Tokenizes a corpus in memory, without pairs that the filter or `tokenize_pairs` leaves out."""
     pair_filter = pair_filter or FilterConfig()
-    block = tokenize_pairs(corpus, tokenizers, max_tokens=max_tokens, pair_filter=pair_filter)
+    block = tokenize_pairs(corpus, tokenizers, max_tokens, pair_filter)
     sides, mark_P, texts = block.sides, block.mark_P, block.texts
     assert texts is not None
     if pair_filter.leave_out_duplicates:
@@ -74,14 +73,13 @@ def tokenize(
         left_out=block.left_out,
         num_unknown=block.num_unknown,
         num_copies=block.num_copies,
-        shares=[token_ids.Share(num_pairs=len(mark_P), weight=1.0)],
+        shares=[(len(mark_P), 1.0)],
     )
 
 
 def tokenize_pairs(
     pairs: Corpus,
     tokenizers: Tokenizers,
-    *,
     max_tokens: int | None,
     pair_filter: FilterConfig,
     num_threads: int = -1,
@@ -89,8 +87,7 @@ def tokenize_pairs(
     """Tokenizes pairs, without those that the filter leaves out by themselves.
 
     Left out, too, are pairs with a side of more than `max_tokens` tokens, and those with a side of which
-    normalization leaves nothing; an empty source is one only where its text is not, for a language model has
-    none.
+    normalization leaves nothing; an empty source is one only with a text: a language model has none.
     """
     reasons = reasons_to_leave_out(pairs.sources, pairs.targets, pair_filter)
     indices = [index for index, reason in enumerate(reasons) if reason is None]
@@ -133,21 +130,15 @@ def tokenize_blocks(
         yield from map(partial(_tokenize, tokenizing, _tokenizers(tokenizing)), blocks)
         return
     waiting: deque[Future[TokenBlock]] = deque()
-    with _processes(num_processes, tokenizing) as pool:
+    # A process that is forked would have PyTorch's threads' locks without the threads.
+    pool = ProcessPoolExecutor(num_processes, get_context("spawn"), _begin, (tokenizing,))
+    try:
         for block in blocks:
             waiting.append(pool.submit(_tokenize_in_worker, block))
             if len(waiting) > (1 + WAITING_BLOCKS) * num_processes:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-
-
-@contextmanager
-def _processes(count: int, tokenizing: Tokenizing) -> Iterator[ProcessPoolExecutor]:
-    # A process that is forked would have PyTorch's threads' locks without the threads.
-    pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (tokenizing,))
-    try:
-        yield pool
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -181,12 +172,7 @@ def _tokenize_in_worker(block: TextBlock) -> TokenBlock:
 
 
 def _tokenize(tokenizing: Tokenizing, tokenizers: Tokenizers, block: TextBlock) -> TokenBlock:
-    tokens = tokenize_pairs(
-        pairs_of(block),
-        tokenizers,
-        max_tokens=tokenizing.max_tokens,
-        pair_filter=tokenizing.pair_filter,
-        num_threads=1,
-    )
+    limits = tokenizing.max_tokens, tokenizing.pair_filter
+    tokens = tokenize_pairs(pairs_of(block), tokenizers, *limits, num_threads=1)
     texts = tokens.texts if tokenizing.has_texts else None
     return replace(tokens, part_number=block.part.number, texts=texts)

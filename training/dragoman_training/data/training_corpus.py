@@ -1,6 +1,5 @@
 """The pairs that a checkpoint was trained on, found again, for what else is learnt from them."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
@@ -9,6 +8,7 @@ from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus, CorpusError, spread
 from dragoman_training.data.files import parts_of, read_corpus
 from dragoman_training.data.survey import fingerprint_of, read_sample, survey
+from dragoman_training.time_left import Say
 
 RECIPE_FOLDER = Path("training/recipes")
 """Where paths begin of a checkpoint that remembers no folder, or one that is not on this machine."""
@@ -26,7 +26,7 @@ def read_training_corpus(
     folder: Path | None = None,
     *,
     max_pairs: int = SAMPLE_PAIRS,
-    report: Callable[[str], None] = lambda line: None,
+    report: Say = lambda line: None,
 ) -> Corpus:
     """The training pairs that the checkpoint's recipe names; of a larger corpus so many, evenly spread.
 
@@ -40,9 +40,14 @@ def read_training_corpus(
         folder, remembered = _remembered_folder(checkpoint)
         if remembered not in (None, str(folder)):
             way_out += f"; in training they did at {remembered}, which is not on this machine"
-    trained = checkpoint.progress.get("corpus")
+    recipe, trained = checkpoint.recipe, checkpoint.progress.get("corpus")
     try:
-        found, sample, count = _sample(checkpoint, folder, max_pairs, has_fingerprint=trained is not None)
+        parts = parts_of(recipe.data, "train", folder)
+        facts = survey(parts)
+        sample = read_sample(parts, facts, max_pairs, recipe.filter)
+        if not len(sample):
+            raise CorpusError("data: the train files hold no sentence pair")
+        found = None if trained is None else fingerprint_of(parts)
     except CorpusError as error:
         raise TrainingCorpusError(f"the training corpus is not there: {error}. {way_out}") from error
     if trained not in (None, found):
@@ -50,7 +55,7 @@ def read_training_corpus(
             f"the files of the training corpus hold other pairs ({found}) than the model was trained on "
             f"({trained}). {way_out}"
         )
-    if count > max_pairs:
+    if (count := sum(facts[part.paths[0]].num_lines for part in parts)) > max_pairs:
         report(f"learning from {max_pairs:,} of {count:,} training pairs, evenly spread")
     return sample
 
@@ -64,20 +69,6 @@ def read_validation_pairs(checkpoint: Checkpoint, folder: Path | None = None, *,
     return spread(read_corpus(data, "valid", folder or _remembered_folder(checkpoint)[0]), max_pairs)
 
 
-def _sample(
-    checkpoint: Checkpoint, folder: Path, max_pairs: int, *, has_fingerprint: bool
-) -> tuple[str | None, Corpus, int]:
-    """The fingerprint of all pairs where it is wanted, the sample, and of how many pairs."""
-    recipe = checkpoint.recipe
-    parts = parts_of(recipe.data, "train", folder)
-    facts = survey(parts)
-    sample = read_sample(parts, facts, max_pairs, recipe.filter)
-    if not len(sample):
-        raise CorpusError("data: the train files hold no sentence pair")
-    count = sum(facts[part.paths[0]].num_lines for part in parts)
-    return fingerprint_of(parts) if has_fingerprint else None, sample, count
-
-
 def _remembered_folder(checkpoint: Checkpoint) -> tuple[Path, str | None]:
     """Where the recipe's relative paths start, and where they did in training, if the checkpoint says so."""
     remembered = checkpoint.progress.get("data_folder")
@@ -89,8 +80,7 @@ def token_pairs(
 ) -> list[tuple[list[int], list[int]]]:
     """Token ids of at most so many pairs, evenly spread over the corpus.
 
-    Without those with a longer side, and those with a side of which normalization leaves nothing: training
-    leaves them out too.
+    Without those with a longer side or one of which normalization leaves nothing, as in training.
     """
     used = spread(corpus, max_pairs)
     pairs = zip(source.encode_ids(used.sources), target.encode_ids(used.targets), strict=True)

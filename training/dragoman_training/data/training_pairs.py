@@ -24,19 +24,14 @@ from dragoman_training.data.survey import FileFacts, check_unchanged, read_sampl
 from dragoman_training.data.token_ids import Learn, TokenIds, TokenizedCorpus, id_type, link_blocks, link_type
 from dragoman_training.data.tokenizing import Tokenizing, tokenize_blocks
 from dragoman_training.data.vocabulary import Tokenizers, train_tokenizers
-from dragoman_training.recipe.data import VocabularyConfig
 from dragoman_training.recipe.settings import Recipe
-from dragoman_training.time_left import progress_lines
+from dragoman_training.time_left import Say, progress_lines
 
 FEWEST_LINES_FOR_PROCESSES = 100_000
 
 
 def open_training_pairs(
-    recipe: Recipe,
-    folder: Path,
-    cache_folder: Path,
-    report: Callable[[str], None],
-    load_linker: Callable[[], Learn],
+    recipe: Recipe, folder: Path, cache_folder: Path, report: Say, load_linker: Callable[[], Learn]
 ) -> "FilePairs":
     """The pairs that a recipe names; relative paths start at `folder`.
 
@@ -45,17 +40,10 @@ def open_training_pairs(
     """
     parts = parts_of(recipe.data, "train", folder)
     cache = CorpusCache(cache_folder, report)
-    return FilePairs(
-        parts=parts,
-        facts=survey(parts, cache.surveys),
-        recipe=recipe,
-        cache=cache,
-        report=report,
-        load_linker=load_linker,
-    )
+    return FilePairs(parts, survey(parts, cache.surveys), recipe, cache, report, load_linker)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FilePairs:
     """The pairs of some files."""
 
@@ -64,8 +52,7 @@ class FilePairs:
     """What the files held when they were surveyed."""
     recipe: Recipe
     cache: CorpusCache
-    report: Callable[[str], None]
-    """Takes lines for people."""
+    report: Say
     load_linker: Callable[[], Learn]
 
     def learn_vocabulary(self) -> Tokenizers:
@@ -77,7 +64,10 @@ class FilePairs:
         config = self.recipe.vocabulary
 
         def make(folder: Path) -> None:
-            self.report(show_sample(config, self._num_lines))
+            pairs = f"{self._num_lines:,} pairs"
+            if self._num_lines > config.max_pairs:
+                pairs = f"{config.max_pairs:,} of {pairs}, evenly spread (vocabulary.max_pairs)"
+            self.report(f"Training a vocabulary of {config.size:,} on {pairs}.")
             sample = read_sample(self.parts, self.facts, config.max_pairs, self.recipe.filter)
             if not len(sample):
                 counted = "sentence pair" if self.recipe.data.has_source else "sentence"
@@ -113,10 +103,8 @@ class FilePairs:
         count = num_processes or (1 if is_small else count_processors())
 
         def make(folder: Path) -> None:
-            processes = f"in {count} processes" if count > 1 else "in this process"
-            self.report(
-                f"Tokenizing {self._num_lines:,} lines {processes}, to be kept in {self.cache.folder}."
-            )
+            where = f"in {count} processes" if count > 1 else "in this process"
+            self.report(f"Tokenizing {self._num_lines:,} lines {where}, to be kept in {self.cache.folder}.")
             write_corpus(
                 folder,
                 tokenize_blocks(chain.from_iterable(map(read_blocks, self.parts)), tokenizing, count),
@@ -146,7 +134,11 @@ class FilePairs:
         dtype = link_type(corpus.sides)
 
         def make(folder: Path) -> None:
-            self.report(show_linking(len(corpus), max_pairs))
+            learnt = f"; that is learnt from {max_pairs:,}, evenly spread (guided_alignment.max_pairs)"
+            self.report(
+                f"Linking the tokens of {len(corpus):,} training pairs, which attention learns from"
+                f"{learnt if len(corpus) > max_pairs else ''}."
+            )
             advance = progress_lines(len(corpus), "Linked", "pairs", self.report)
             write_links(folder, link_blocks(corpus.sides, learn, max_pairs), dtype, advance)
 
@@ -164,19 +156,3 @@ class FilePairs:
             "filter": dataclasses.asdict(self.recipe.filter),
             "sentencepiece": sentencepiece.__version__,
         }
-
-
-def show_sample(config: VocabularyConfig, num_pairs: int) -> str:
-    """What a vocabulary is trained on, for people."""
-    pairs = f"{num_pairs:,} pairs"
-    if num_pairs > config.max_pairs:
-        pairs = f"{config.max_pairs:,} of {pairs}, evenly spread (vocabulary.max_pairs)"
-    return f"Training a vocabulary of {config.size:,} on {pairs}."
-
-
-def show_linking(num_pairs: int, max_pairs: int) -> str:
-    """What is linked, and from what that is learnt, for people."""
-    learnt = ""
-    if num_pairs > max_pairs:
-        learnt = f"; that is learnt from {max_pairs:,}, evenly spread (guided_alignment.max_pairs)"
-    return f"Linking the tokens of {num_pairs:,} training pairs, which attention learns from{learnt}."

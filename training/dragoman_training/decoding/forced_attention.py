@@ -49,13 +49,12 @@ def attention_along(
         torch.tensor([len(source) for source in sources], device=device),
         pad_ids(inputs, target_tokenizer.pad_id).to(device),
     )
-    return [
-        ForcedAttention(
-            weights_UT=weights_SUT[number, : len(target), : len(source)],
-            centre_U=None if centre_SU is None else centre_SU[number, : len(target)],
-        )
-        for number, (source, target) in enumerate(zip(sources, targets, strict=True))
-    ]
+    found = []
+    for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        centre_U = None if centre_SU is None else centre_SU[number, : len(target)]
+        weights_UT = weights_SUT[number, : len(target), : len(source)]
+        found.append(ForcedAttention(weights_UT=weights_UT, centre_U=centre_U))
+    return found
 
 
 @torch.inference_mode()

@@ -49,9 +49,8 @@ def open_checkpoint_system(
     data = first.recipe.data
     location = " + ".join(locations)
     if not data.has_source:
-        raise ValueError(
-            f"{location} is a language model and translates nothing; leave --source out to measure perplexity"
-        )
+        reason = f"{location} is a language model and translates nothing"
+        raise ValueError(f"{reason}; leave --source out to measure perplexity")
     for wanted, own in ((source_language, data.source_language), (target_language, data.target_language)):
         if wanted is not None and wanted.lower() != own.lower():
             raise ValueError(f"{location} translates {data.direction}")

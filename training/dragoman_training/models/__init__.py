@@ -13,15 +13,8 @@ from dragoman_training.models.seq2seq import Seq2Seq, Tensors
 from dragoman_training.models.structured import Structured, StructuredConfig
 from dragoman_training.models.transformer import Transformer, TransformerConfig
 
-ModelConfig = (
-    PlainConfig
-    | LuongConfig
-    | BahdanauConfig
-    | MultiHeadConfig
-    | StructuredConfig
-    | TransformerConfig
-    | LanguageModelConfig
-)
+RecurrentConfig = PlainConfig | LuongConfig | BahdanauConfig | MultiHeadConfig | StructuredConfig
+ModelConfig = RecurrentConfig | TransformerConfig | LanguageModelConfig
 
 __all__ = [
     "Bahdanau",

@@ -3,8 +3,7 @@
 A family says what its attention is and what of the encoder's states it looks at; this module owns the rest.
 
 Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positions, Q queries a sentence (K in
-a step, U in training), E embedding width, H decoder units, M = 2 · encoder units, C width of a context,
-G = 4 · H.
+a step, U in training), E embedding width, H decoder units, M = 2 · encoder units, C a context's, G = 4 · H.
 """
 
 from abc import abstractmethod
@@ -15,14 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from dragoman_training.checks import require_at_least, require_positive, require_share
+from dragoman_training.models.layers import recurrent
 from dragoman_training.models.layers.attention import Attention
 from dragoman_training.models.layers.embedding import OutputLayer, VocabularyShape, embeddings, fold_scale
-from dragoman_training.models.layers.recurrent import (
-    BidirectionalEncoder,
-    BidirectionalLayer,
-    LSTMCell,
-    StackedRecurrent,
-)
 from dragoman_training.models.seq2seq import Seq2Seq, Tensors, source_mask
 
 
@@ -84,21 +78,20 @@ class AttentionalLSTM(Seq2Seq):
         """
         super().__init__()
         width, units, memory_size = config.embedding_size, config.decoder_units, 2 * config.encoder_units
-        self._sizes, layers = config, config.decoder_layers
-        self._counts_steps = counts_steps
+        self._sizes, layers, self._counts_steps = config, config.decoder_layers, counts_steps
         self._embedding_scale = config.embedding_scale
         std = config.embedding_std / config.embedding_scale
         self.source_embedding, self.target_embedding = embeddings(vocabulary, width, std)
         sizes = width, config.encoder_units, config.encoder_layers
-        self.encoder = BidirectionalEncoder("lstm", *sizes, dropout=config.dropout)
+        self.encoder = recurrent.BidirectionalEncoder("lstm", *sizes, dropout=config.dropout)
         self.bridge = nn.Linear(memory_size, 2 * config.decoder_layers * units)
         if config.input_feeding:
             self.token_input = nn.Linear(width, 4 * units)
             self.feed_input = nn.Linear(width, 4 * units, bias=False)
             self.layer_inputs = nn.ModuleList(nn.Linear(units, 4 * units) for _ in range(layers - 1))
-            self.cells = nn.ModuleList(LSTMCell(units) for _ in range(config.decoder_layers))
+            self.cells = nn.ModuleList(recurrent.LSTMCell(units) for _ in range(layers))
         else:
-            self.decoder = StackedRecurrent("lstm", width, units, layers, dropout=config.dropout)
+            self.decoder = recurrent.StackedRecurrent("lstm", width, units, layers, dropout=config.dropout)
         self.attention = attention()
         self.combine = nn.Linear(context_size + units, width, bias=False)
         self.dropout = nn.Dropout(config.dropout)
@@ -106,7 +99,7 @@ class AttentionalLSTM(Seq2Seq):
 
     def fold_embedding_scale(self) -> None:
         first = self.encoder.layers[0]
-        assert isinstance(first, BidirectionalLayer)
+        assert isinstance(first, recurrent.BidirectionalLayer)
         decoder = self.token_input if self._sizes.input_feeding else self.decoder.layers[0]
         fold_scale(self._embedding_scale, first.forward_rnn, first.backward_rnn, decoder)
         self._embedding_scale = 1.0
@@ -144,9 +137,8 @@ class AttentionalLSTM(Seq2Seq):
             attention_SKT, state = self._advance(self.token_input(token_SKE), memory, state)
             return state["feed"], attention_SKT, state
         top_RH, new = self.decoder.step(token_SKE.flatten(0, 1), state)
-        top_SKH = top_RH.unflatten(0, token_SK.shape)
-        features_RE, attention_SKT = self._attend(top_SKH, memory, self._count(state, new, token_SK.shape))
-        return features_RE, attention_SKT, new
+        position_SK = self._count(state, new, token_SK.shape)
+        return *self._attend(top_RH.unflatten(0, token_SK.shape), memory, position_SK), new
 
     def decode(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> Tensor:
         token_SUE = self.dropout(self.target_embedding(target_SU) * self._embedding_scale)

@@ -73,9 +73,8 @@ class Bahdanau(Seq2Seq):
         sizes = config.cell, width, config.encoder_units, config.encoder_layers
         self.encoder = BidirectionalEncoder(*sizes, dropout=config.dropout)
         self.bridge = nn.Linear(config.encoder_units, units)
-        self.attention = AdditiveAttention(
-            query_size=units, value_size=memory_size, units=config.attention_units
-        )
+        attention_units = config.attention_units
+        self.attention = AdditiveAttention(query_size=units, value_size=memory_size, units=attention_units)
         self.token_input = nn.Linear(width, gates)
         self.context_input = nn.Linear(memory_size, gates, bias=False)
         self.cell: LSTMCell | GRUCell = LSTMCell(units) if config.cell == "lstm" else GRUCell(units)
@@ -119,13 +118,12 @@ class Bahdanau(Seq2Seq):
     ) -> tuple[Tensor, Tensor, Tensors]:
         """One step of all rows from their projected tokens: context, attention and the new state."""
         query_SKH = state["hidden"].unflatten(0, projected_SKG.shape[:2])
-        encoded = memory["keys"], memory["values"], memory["mask"]
-        context_SKM, attention_SKT = self.attention(query_SKH, *encoded)
-        inputs_RG = (projected_SKG + self.context_input(context_SKM)).flatten(0, 1)
+        looked = self.attention(query_SKH, memory["keys"], memory["values"], memory["mask"])
+        inputs_RG = (projected_SKG + self.context_input(looked[0])).flatten(0, 1)
         if isinstance(self.cell, LSTMCell):
             hidden_RH, cell_RH = self.cell(inputs_RG, state["hidden"], state["cell"])
-            return context_SKM, attention_SKT, {"hidden": hidden_RH, "cell": cell_RH}
-        return context_SKM, attention_SKT, {"hidden": self.cell(inputs_RG, state["hidden"])}
+            return *looked, {"hidden": hidden_RH, "cell": cell_RH}
+        return *looked, {"hidden": self.cell(inputs_RG, state["hidden"])}
 
     def _readout(self, token_XE: Tensor, context_XM: Tensor, hidden_XH: Tensor) -> Tensor:
         """The maxout layer before the output: pairs of units, the larger of each."""

@@ -127,9 +127,8 @@ class LanguageModel(Seq2Seq):
         nn.init.normal_(self.embedding.weight, std=config.embedding_std)
         self.decoder = StackedRecurrent("lstm", width, units, config.layers, dropout=config.dropout)
         # The same layers, over sources of several lengths.
-        self.reader = nn.ModuleList(
-            ForwardLayer(layer) for layer in self.decoder.layers if isinstance(layer, nn.LSTM)
-        )
+        layers = (layer for layer in self.decoder.layers if isinstance(layer, nn.LSTM))
+        self.reader = nn.ModuleList(map(ForwardLayer, layers))
         self.attention = ContinuingAttention(query_size=units, value_size=units, units=config.attention_units)
         self.combine = nn.Linear(2 * units, width, bias=False)
         self.dropout = nn.Dropout(config.dropout)
@@ -170,19 +169,11 @@ class LanguageModel(Seq2Seq):
         new["past"] = torch.cat([state["past"], top_R1H], dim=1)
         new["keys"] = torch.cat([state["keys"], self.attention.keys(top_R1H)], dim=1)
         span = self.config.span
-        context_SKH, weights_SKT, weights_SKN = self.attention.over_both(
-            top_SKH,
-            Beginning(
-                keys_STA=memory["keys"],
-                values_STH=memory["past"],
-                seen_SKT=self._seen_of_source(memory["mask"], age_SK),
-            ),
-            OwnPast(
-                keys_RNA=new["keys"],
-                values_RNH=new["past"],
-                num_seen_R=state["age"].clamp(max=span) if span else state["age"],
-            ),
-        )
+        seen_SKT = self._seen_of_source(memory["mask"], age_SK)
+        beginning = Beginning(keys_STA=memory["keys"], values_STH=memory["past"], seen_SKT=seen_SKT)
+        num_seen_R = state["age"].clamp(max=span) if span else state["age"]
+        own = OwnPast(keys_RNA=new["keys"], values_RNH=new["past"], num_seen_R=num_seen_R)
+        context_SKH, weights_SKT, weights_SKN = self.attention.over_both(top_SKH, beginning, own)
         attention_SKT = self._on_source(weights_SKT, weights_SKN, memory["mask"], age_SK)
         return self._features(context_SKH, top_SKH).flatten(0, 1), attention_SKT, new
 

@@ -1,8 +1,7 @@
 """Global and local attention at the top of a stacked LSTM decoder (Luong et al. 2015).
 
 Local attention looks in a window (section 3.2), which says for each query and source position by what the
-weight is multiplied, and 0 outside: what `Attention` takes as `window_SQT`. Positions count from 1, source
-and target.
+weight is multiplied, and 0 outside: what `Attention` takes as `window_SQT`. Positions count from 1.
 
 Shapes: S sentences, Q queries a sentence, T source positions, H decoder units, M = 2 · encoder units.
 """
@@ -19,13 +18,7 @@ from torch.nn import functional
 
 from dragoman_training.checks import require_at_least
 from dragoman_training.models.attentional import AttentionalConfig, AttentionalLSTM
-from dragoman_training.models.layers.attention import (
-    AdditiveAttention,
-    Attention,
-    DotAttention,
-    GeneralAttention,
-    ScaledDotAttention,
-)
+from dragoman_training.models.layers import attention
 from dragoman_training.models.layers.embedding import VocabularyShape
 from dragoman_training.models.seq2seq import Tensors, sentence_length
 
@@ -45,14 +38,15 @@ class Window(nn.Module, ABC):
         `position_SQ` is how many target tokens were read before each query.
         """
 
-    @abstractmethod
     def forward(self, query_SQH: Tensor, mask_ST: Tensor, position_SQ: Tensor) -> Tensor:
         """What weights are multiplied by: [S, Q, T], 0 outside the window. Padding is left to the mask."""
-
-    def _distance(self, centre_SQ: Tensor, mask_ST: Tensor) -> Tensor:
-        """How far each position is from the centre, with a sign: [S, Q, T]."""
+        centre_SQ = self.centre(query_SQH, mask_ST, position_SQ)
         position_ST = torch.ones_like(mask_ST, dtype=torch.float32).cumsum(dim=1)
-        return position_ST.unsqueeze(1) - centre_SQ.unsqueeze(2)
+        return self.factor(position_ST.unsqueeze(1) - centre_SQ.unsqueeze(2))
+
+    def factor(self, distance_SQT: Tensor) -> Tensor:
+        """The same of positions so far from the centre, with a sign."""
+        return (distance_SQT.abs() <= self.reach).float()
 
 
 class MonotonicWindow(Window):
@@ -64,10 +58,6 @@ class MonotonicWindow(Window):
 
     def centre(self, query_SQH: Tensor, mask_ST: Tensor, position_SQ: Tensor) -> Tensor:
         return torch.minimum(position_SQ.float() + 1, sentence_length(mask_ST))
-
-    def forward(self, query_SQH: Tensor, mask_ST: Tensor, position_SQ: Tensor) -> Tensor:
-        distance_SQT = self._distance(self.centre(query_SQH, mask_ST, position_SQ), mask_ST)
-        return (distance_SQT.abs() <= self.reach).float()
 
 
 class PredictedWindow(Window):
@@ -90,8 +80,7 @@ class PredictedWindow(Window):
         logit_SQ = (self.hidden(query_SQH).tanh() @ direction_H2)[:, :, 0]
         return sentence_length(mask_ST) * logit_SQ.float().sigmoid()
 
-    def forward(self, query_SQH: Tensor, mask_ST: Tensor, position_SQ: Tensor) -> Tensor:
-        distance_SQT = self._distance(self.centre(query_SQH, mask_ST, position_SQ), mask_ST)
+    def factor(self, distance_SQT: Tensor) -> Tensor:
         deviation = self.reach / 2
         gaussian_SQT = (distance_SQT.square() * (-0.5 / deviation**2)).exp()
         return gaussian_SQT * (distance_SQT.abs() <= self.reach)
@@ -141,21 +130,19 @@ class Luong(AttentionalLSTM):
 
     def __init__(self, config: LuongConfig, vocabulary: VocabularyShape) -> None:
         sizes = {"query_size": config.decoder_units, "value_size": 2 * config.encoder_units}
-        scores: dict[Score, Callable[[], Attention]] = {
-            "dot": DotAttention,
-            "scaled_dot": ScaledDotAttention,
-            "general": partial(GeneralAttention, **sizes),
+        scores: dict[Score, Callable[[], attention.Attention]] = {
+            "dot": attention.DotAttention,
+            "scaled_dot": attention.ScaledDotAttention,
+            "general": partial(attention.GeneralAttention, **sizes),
             # The hidden layer is as wide as the queries.
-            "concat": partial(AdditiveAttention, **sizes, units=config.decoder_units),
+            "concat": partial(attention.AdditiveAttention, **sizes, units=config.decoder_units),
         }
-        counts_steps = config.attention == "local-m"
-        width = sizes["value_size"]
-        super().__init__(
-            config, vocabulary, scores[config.score], context_size=width, counts_steps=counts_steps
-        )
+        width, counts_steps = sizes["value_size"], config.attention == "local-m"
+        given = config, vocabulary, scores[config.score]
+        super().__init__(*given, context_size=width, counts_steps=counts_steps)
         self.config = config
         self.window: Window | None = None
-        if config.attention == "local-m":
+        if counts_steps:
             self.window = MonotonicWindow(config.window)
         elif config.attention == "local-p":
             self.window = PredictedWindow(config.window, config.decoder_units)

@@ -1,7 +1,6 @@
 """Multi-head attention (Vaswani et al. 2017) at the top of a recurrent decoder (Luong et al. 2015).
 
-Shapes: S sentences, Q queries a sentence, T source positions, H decoder units, M = 2 · encoder units,
-A = attention units.
+Shapes: S sentences, Q queries a sentence, T source positions, H decoder units, M = 2 · encoder units.
 """
 
 from dataclasses import dataclass

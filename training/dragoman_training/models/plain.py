@@ -10,13 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from dragoman_training.checks import require_at_least, require_positive, require_share
+from dragoman_training.models.layers import recurrent
 from dragoman_training.models.layers.embedding import OutputLayer, VocabularyShape, embeddings, fold_scale
-from dragoman_training.models.layers.recurrent import (
-    ForwardEncoder,
-    ForwardLayer,
-    StackedCell,
-    StackedRecurrent,
-)
 from dragoman_training.models.seq2seq import Seq2Seq, Tensors, source_mask
 
 
@@ -26,7 +21,7 @@ class PlainConfig:
 
     family: Literal["plain"] = "plain"
     """Names this family in a recipe."""
-    cell: StackedCell = "lstm"
+    cell: recurrent.StackedCell = "lstm"
     """`lstm`, as in the paper; `gru`, the gated unit (Cho et al. 2014); `rnn`, the simple network
     h = tanh(W x + U h + b) (Elman 1990), or `rnn-relu`, the same with ReLU in place of tanh."""
     reverse_source: bool = True
@@ -68,15 +63,15 @@ class Plain(Seq2Seq):
         std = config.embedding_std / config.embedding_scale
         self.source_embedding, self.target_embedding = embeddings(vocabulary, width, std)
         sizes = config.cell, width, config.units, config.layers
-        self.encoder = ForwardEncoder(*sizes, dropout=config.dropout)
-        self.decoder = StackedRecurrent(*sizes, dropout=config.dropout)
+        self.encoder = recurrent.ForwardEncoder(*sizes, dropout=config.dropout)
+        self.decoder = recurrent.StackedRecurrent(*sizes, dropout=config.dropout)
         self.readout = nn.Linear(config.units, width)
         self.dropout = nn.Dropout(config.dropout)
         self.output = OutputLayer(self.target_embedding, vocabulary.never_produced)
 
     def fold_embedding_scale(self) -> None:
         first = self.encoder.layers[0]
-        assert isinstance(first, ForwardLayer)
+        assert isinstance(first, recurrent.ForwardLayer)
         fold_scale(self._embedding_scale, first.rnn, self.decoder.layers[0])
         self._embedding_scale = 1.0
 

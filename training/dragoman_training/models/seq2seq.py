@@ -35,8 +35,7 @@ class Seq2Seq(nn.Module, ABC):
         """Advances every row by one token.
 
         `state` has S·K rows, already those that the rows continue. Returns features [R, D], which `output`
-        turns into logits, attention [S, K, T] and the new state. A model that looks nowhere returns an
-        attention of zeros.
+        turns into logits, attention [S, K, T], zeros of a model that looks nowhere, and the new state.
         """
 
     @abstractmethod

@@ -13,15 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from dragoman_training.checks import require_at_least, require_share
+from dragoman_training.models.layers import transformer_layers as layers
 from dragoman_training.models.layers.embedding import OutputLayer, VocabularyShape, embeddings
-from dragoman_training.models.layers.transformer_layers import (
-    Activation,
-    DecoderLayer,
-    EncoderLayer,
-    Norm,
-    Past,
-    Positions,
-)
+from dragoman_training.models.layers.transformer_layers import DecoderLayer, EncoderLayer, Positions
 from dragoman_training.models.seq2seq import Seq2Seq, Tensors, source_mask
 
 
@@ -41,10 +35,10 @@ class TransformerConfig:
     """Layers of the encoder."""
     decoder_layers: int = 3
     """Layers of the decoder."""
-    past: Past = "self-attention"
+    past: layers.Past = "self-attention"
     """How a decoder's layer knows what was said: by attention to it, or by simpler simple recurrent units
     (Kim et al. 2019), which keep it in one vector: a step takes the same however long a sentence is."""
-    norm: Norm = "pre"
+    norm: layers.Norm = "pre"
     """Whether layers are normalised before each sublayer, or after it as in the paper."""
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"
     """Where the positions' vectors come from."""
@@ -52,7 +46,7 @@ class TransformerConfig:
     """Whether both sides have the same vectors of positions. False gives learned ones to each side."""
     max_positions: int = 1024
     """Positions that are told apart, on either side."""
-    activation: Activation = "relu"
+    activation: layers.Activation = "relu"
     """What stands between the two layers of a feed-forward sublayer."""
     scale_embedding: bool = True
     """Whether embeddings are multiplied by the root of the width (section 3.4). False is for models
@@ -118,8 +112,8 @@ class Transformer(Seq2Seq):
         if not config.shared_positions:
             self.target_positions = Positions(config.max_positions, width, config.positions)
         self.encoder_layers = nn.ModuleList(EncoderLayer(*sizes) for _ in range(config.encoder_layers))
-        layers = (DecoderLayer(*sizes, config.past) for _ in range(config.decoder_layers))
-        self.decoder_layers = nn.ModuleList(layers)
+        number = config.decoder_layers
+        self.decoder_layers = nn.ModuleList(DecoderLayer(*sizes, config.past) for _ in range(number))
         is_pre = config.norm == "pre"
         self.encoder_norm = nn.LayerNorm(width) if is_pre else nn.Identity()
         self.decoder_norm = nn.LayerNorm(width) if is_pre else nn.Identity()
@@ -158,10 +152,8 @@ class Transformer(Seq2Seq):
         for number, layer in enumerate(self.decoder_layers):
             assert isinstance(layer, DecoderLayer)
             names = [name for name, _ in self._past(number)]
-            own, encoded = (
-                tuple(state[name] for name in names),
-                (memory[f"keys{number}"], memory[f"values{number}"]),
-            )
+            own = tuple(state[name] for name in names)
+            encoded = memory[f"keys{number}"], memory[f"values{number}"]
             x_SKD, weights_SHKT, new_past = layer.step(x_SKD, own, past_mask_RN, encoded, memory["mask"])
             new |= zip(names, new_past, strict=True)
             attentions.append(weights_SHKT)
@@ -174,8 +166,7 @@ class Transformer(Seq2Seq):
         return self.decoder_norm(x_SKD).flatten(0, 1), attention_SKT, new
 
     def decode(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> Tensor:
-        position_U = torch.arange(target_SU.shape[1], device=target_SU.device)
-        x_SUD = self._embed_target(target_SU, position_U)
+        x_SUD = self._embed_target(target_SU, torch.arange(target_SU.shape[1], device=target_SU.device))
         for number, layer in enumerate(self.decoder_layers):
             x_SUD = layer(x_SUD, memory[f"keys{number}"], memory[f"values{number}"], memory["mask"])
         return self.decoder_norm(x_SUD)
@@ -189,8 +180,7 @@ class Transformer(Seq2Seq):
         section 4.1).
         """
         guided = max(0, len(self.decoder_layers) - 2)
-        position_U = torch.arange(target_SU.shape[1], device=target_SU.device)
-        x_SUD = self._embed_target(target_SU, position_U)
+        x_SUD = self._embed_target(target_SU, torch.arange(target_SU.shape[1], device=target_SU.device))
         for number, layer in enumerate(self.decoder_layers):
             assert isinstance(layer, DecoderLayer)
             encoded = (memory[f"keys{number}"], memory[f"values{number}"], memory["mask"])

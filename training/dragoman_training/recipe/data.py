@@ -62,18 +62,6 @@ class DataConfig:
             raise RecipeError("data.source_language: is missing, though there are source sides to train on")
         if bool(self.train_source or self.train_target) == bool(self.train_tsv):
             raise RecipeError("data: give either train_source and train_target, or train_tsv")
-        self._check_weights()
-        for split in ("train", "valid"):
-            sources, targets = getattr(self, f"{split}_source"), getattr(self, f"{split}_target")
-            if self.has_source and len(sources) != len(targets):
-                raise RecipeError(f"data: {split}_source and {split}_target name different numbers of files")
-        if not (self.valid_target or self.valid_tsv):
-            wanted = "valid_target"
-            if self.has_source:
-                wanted = "valid_tsv" if self.train_tsv else "valid_source and valid_target"
-            raise RecipeError(f"data: there is nothing to validate on; give {wanted}")
-
-    def _check_weights(self) -> None:
         files = self.train_tsv or self.train_target
         if self.train_weights and len(self.train_weights) != len(files):
             raise RecipeError(
@@ -85,6 +73,15 @@ class DataConfig:
                 raise RecipeError(
                     f"data.train_weights has {weight:g}, but each must be above 0 and at most {MAX_WEIGHT}"
                 )
+        for split in ("train", "valid"):
+            sources, targets = getattr(self, f"{split}_source"), getattr(self, f"{split}_target")
+            if self.has_source and len(sources) != len(targets):
+                raise RecipeError(f"data: {split}_source and {split}_target name different numbers of files")
+        if not (self.valid_target or self.valid_tsv):
+            wanted = "valid_target"
+            if self.has_source:
+                wanted = "valid_tsv" if self.train_tsv else "valid_source and valid_target"
+            raise RecipeError(f"data: there is nothing to validate on; give {wanted}")
 
     @property
     def has_source(self) -> bool:
@@ -122,9 +119,8 @@ class VocabularyConfig:
     def __post_init__(self) -> None:
         for tag in self.tags:
             if len(tag) != 1 or not FIRST_TAG <= tag <= LAST_TAG:
-                raise RecipeError(
-                    f"vocabulary.tags has {tag!r}, but each is one character from U+E000 to U+E00F"
-                )
+                limits = "each is one character from U+E000 to U+E00F"
+                raise RecipeError(f"vocabulary.tags has {tag!r}, but {limits}")
         require_at_least(self, "vocabulary", size=8, max_pairs=1, character_coverage=0.98)
         require_at_most(self, "vocabulary", size=1_000_000, character_coverage=1)
 
@@ -205,9 +201,9 @@ class SubwordSamplingConfig:
     def __post_init__(self) -> None:
         require_at_least(self, "subword_sampling", alpha=0)
         require_at_most(self, "subword_sampling", alpha=1e6)
-        if self.nbest_size != -1 and not 2 <= self.nbest_size <= 512:
+        if (size := self.nbest_size) != -1 and not 2 <= size <= 512:
             raise ValueError(
-                f"subword_sampling.nbest_size is {self.nbest_size}, but must be from 2 to 512, or -1 for all"
+                f"subword_sampling.nbest_size is {size}, but must be from 2 to 512, or -1 for all"
             )
         if not (self.source or self.target):
             because = "neither subword_sampling.source nor subword_sampling.target is true"

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import tomllib
 import typing
+from contextlib import suppress
 from datetime import date, time
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,7 @@ def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
 
     Where they name other training data, the recipe's [card] is not of it: only what they set there counts.
     Raises LanguageTagError for a language that is no tag; RecipeError for what is not TOML, for unknown keys
-    (naming the nearest known one), for values of the wrong type or out of range; OSError where the file can't
-    be read.
+    (naming the nearest known one), for values of the wrong type or out of range; OSError for no such file.
     """
     table = _read(path)
     if name_other_data(path, overrides):
@@ -83,9 +83,8 @@ def _overridden(table: dict[str, Any], overrides: tuple[str, ...]) -> dict[str, 
 def _training_data(table: dict[str, Any]) -> dict[str, Any]:
     """What a recipe's tables say of what is trained on."""
     data = table.get("data")
-    if not isinstance(data, dict):
-        return {}
-    return {key: value for key, value in data.items() if key.startswith(TRAINING_DATA)}
+    items = data.items() if isinstance(data, dict) else ()
+    return {key: value for key, value in items if key.startswith(TRAINING_DATA)}
 
 
 def recipe_from_table(table: dict[str, Any]) -> Recipe:
@@ -110,10 +109,9 @@ def _apply_override(table: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     if not equals:
         raise RecipeError(f'override "{override}" is not of the form key=value')
-    try:
+    value: Any = text
+    with suppress(tomllib.TOMLDecodeError):
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
     if isinstance(value, date | time):
         # No setting is one, but a name may look like one.
         value = text

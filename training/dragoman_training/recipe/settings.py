@@ -253,12 +253,12 @@ class Recipe:
             checks.require_default(self.filter, "filter", *names, because=no_source)
         if self.guided_alignment.weight:
             self._check_guided()
-        if self.vocabulary.model_type == "bpe" and self.subword_sampling.alpha > 1:
-            raise RecipeError(
-                f"subword_sampling.alpha is {self.subword_sampling.alpha:g}, but with vocabulary.model_type "
-                "bpe it is a probability: from 0 to 1"
-            )
         if self.vocabulary.model_type == "bpe":
+            if self.subword_sampling.alpha > 1:
+                raise RecipeError(
+                    f"subword_sampling.alpha is {self.subword_sampling.alpha:g}, but with "
+                    "vocabulary.model_type bpe it is a probability: from 0 to 1"
+                )
             because = "vocabulary.model_type is bpe, whose segmentations have no order of the best"
             checks.require_default(self.subword_sampling, "subword_sampling", "nbest_size", because=because)
         if isinstance(self.model, TransformerConfig):
@@ -277,9 +277,8 @@ class Recipe:
     def _check_guided(self) -> None:
         guided = f"guided_alignment.weight is {self.guided_alignment.weight:g}"
         if isinstance(self.model, LanguageModelConfig | PlainConfig):
-            raise RecipeError(
-                f'{guided}, but model.family "{self.model.family}" has no attention to guide; set it to 0'
-            )
+            family = f'model.family "{self.model.family}"'
+            raise RecipeError(f"{guided}, but {family} has no attention to guide; set it to 0")
         if self.subword_sampling.source or self.subword_sampling.target:
             raise RecipeError(
                 f"{guided}, but subword_sampling segments sentences anew each epoch, and links are of one "

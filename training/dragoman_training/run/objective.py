@@ -123,9 +123,7 @@ class Objective(nn.Module):
         """
         super().__init__()
         self.model = model
-        self._label_smoothing = label_smoothing
-        self._dtype = dtype
-        self._guided_weight = guided_weight
+        self._label_smoothing, self._dtype, self._guided_weight = label_smoothing, dtype, guided_weight
         self._own_token: Literal["best", "sampled"] = own_token
 
     def forward(self, batch: Batch, teacher_forcing: float = 1.0) -> tuple[Tensor, Tensor]:
@@ -147,10 +145,8 @@ class Objective(nn.Module):
             elif teacher_forcing >= 1:
                 features_SUD = self.model.decode(memory, state, target_SU)
             else:
-                given = self.model, memory, state, target_SU
-                features_SUD = decode_scheduled(
-                    *given, teacher_forcing=teacher_forcing, token=self._own_token
-                )
+                given, token = (self.model, memory, state, target_SU), self._own_token
+                features_SUD = decode_scheduled(*given, teacher_forcing=teacher_forcing, token=token)
             penalty = self.model.penalty(memory)
         counted_SU = batch.counted
         table_VD, bias_V = self.model.output.embedding.weight, self.model.output.bias

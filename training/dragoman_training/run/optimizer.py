@@ -22,11 +22,9 @@ def build_optimizer(config: TrainingConfig, model: Seq2Seq) -> torch.optim.Optim
     if config.optimizer == "adam":
         return torch.optim.Adam(model.parameters(), lr=0.0, betas=config.adam_betas, eps=1e-9, fused=fused)
     looked_up = [module for module in model.modules() if isinstance(module, nn.Embedding | Positions)]
-    tables = {id(weight) for module in looked_up for weight in module.parameters(recurse=False)}
-    decayed: list[nn.Parameter] = []
-    undecayed: list[nn.Parameter] = []
-    for weight in model.parameters():
-        (decayed if weight.ndim >= 2 and id(weight) not in tables else undecayed).append(weight)
+    tables = {weight for module in looked_up for weight in module.parameters(recurse=False)}
+    decayed = [weight for weight in model.parameters() if weight.ndim >= 2 and weight not in tables]
+    undecayed = [weight for weight in model.parameters() if weight.ndim < 2 or weight in tables]
     groups: list[dict[str, Any]] = [{"params": decayed}, {"params": undecayed, "weight_decay": 0.0}]
     return torch.optim.AdamW(
         groups, lr=0.0, betas=config.adam_betas, eps=1e-9, weight_decay=config.weight_decay, fused=fused

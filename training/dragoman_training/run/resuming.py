@@ -16,6 +16,7 @@ from dragoman_training.run.optimizer import MovingAverage
 from dragoman_training.run.validation import Progress
 
 IN_ONE_STRETCH = "the numbers will not be those of a run in one stretch"
+ON_THE_FORMER = "the best model so far was found on the former"
 ENDED_ELSEWHERE = "where it ended first, it validated as a run in one stretch may not"
 
 
@@ -37,10 +38,10 @@ def changed_around(saved: Progress, now: Progress) -> list[str]:
     """Warnings of a resumed run that goes on with other validation pairs, or in another precision."""
     changes = []
     if saved.valid_corpus not in (None, now.valid_corpus):
-        changes.append(
-            f"the validation files held other pairs ({saved.valid_corpus}) than they do "
-            f"({now.valid_corpus}): the best model so far was found on the former"
+        held = (
+            f"the validation files held other pairs ({saved.valid_corpus}) than they do ({now.valid_corpus})"
         )
+        changes.append(f"{held}: {ON_THE_FORMER}")
     if saved.precision not in (None, now.precision):
         changes.append(f"it computed in {saved.precision} and computes in {now.precision}: {IN_ONE_STRETCH}")
     if saved.device not in (None, now.device):
@@ -48,35 +49,27 @@ def changed_around(saved: Progress, now: Progress) -> list[str]:
     return changes
 
 
-def _rate_jump(saved: Recipe, recipe: Recipe) -> list[str]:
-    """Warnings of a resumed run whose learning rate does not go on where it was."""
+def changed_on_resuming(saved: Recipe, recipe: Recipe) -> list[str]:
+    """Warnings of a resumed run that goes on in another way than it was begun: a sentence a change."""
     names = ["learning_rate", "warmup_steps", "decay"]
     if recipe.training.decay in ("linear", "cosine"):
         names.append("max_epochs")
     rows = [(name, getattr(saved.training, name), getattr(recipe.training, name)) for name in names]
-    changes = [f"training.{name} was {old} and is {new}" for name, old, new in rows if old != new]
-    if not changes:
-        return []
-    return [f"{', '.join(changes)} from here on: the learning rate jumps, and {IN_ONE_STRETCH}"]
-
-
-def changed_on_resuming(saved: Recipe, recipe: Recipe) -> list[str]:
-    """Warnings of a resumed run that goes on in another way than it was begun: a sentence a change."""
-    changes = _rate_jump(saved, recipe)
-    ends = ["max_minutes", "patience"] if changes else ["max_minutes", "patience", "max_epochs"]
+    jumps = [f"training.{name} was {old} and is {new}" for name, old, new in rows if old != new]
+    changes = []
+    if jumps:
+        changes = [f"{', '.join(jumps)} from here on: the learning rate jumps, and {IN_ONE_STRETCH}"]
+    ends = ["max_minutes", "patience"] if jumps else ["max_minutes", "patience", "max_epochs"]
+    stretched = "precision", "threads", "clip_norm", "adam_betas", "weight_decay"
     for key, consequence in (
         ("training.ema_decay", "the average is one of both"),
         ("training.label_smoothing", "losses before and after can't be compared"),
-        *((f"training.{key}", IN_ONE_STRETCH) for key in ("precision", "threads")),
-        *((f"training.{key}", IN_ONE_STRETCH) for key in ("clip_norm", "adam_betas", "weight_decay")),
-        ("scheduled_sampling", IN_ONE_STRETCH),
-        ("guided_alignment", IN_ONE_STRETCH),
+        *((f"training.{key}", IN_ONE_STRETCH) for key in stretched),
+        *((key, IN_ONE_STRETCH) for key in ("scheduled_sampling", "guided_alignment")),
         *((f"training.{key}", ENDED_ELSEWHERE) for key in ends),
         ("training.validate_every_epochs", "the best model so far was chosen at other steps"),
         ("training.validate_sentences", "the best model so far was found on other sentences"),
-        ("data.valid_source", "the best model so far was found on the former"),
-        ("data.valid_target", "the best model so far was found on the former"),
-        ("data.valid_tsv", "the best model so far was found on the former"),
+        *((f"data.valid_{key}", ON_THE_FORMER) for key in ("source", "target", "tsv")),
         ("decoding", "the best model so far was found with other settings"),
     ):
         before, after = (operator.attrgetter(key)(compared) for compared in (saved, recipe))
@@ -92,12 +85,9 @@ def fixed_differences(one: Recipe, other: Recipe) -> Iterator[tuple[str, Any, An
     """
     names = "filter", "model", "vocabulary", "subword_sampling"
     tables = [f"{name}.{field.name}" for name in names for field in dataclasses.fields(getattr(one, name))]
-    for key in (
-        *tables,
-        *("data.source_language", "data.target_language", "data.max_tokens", "data.train_weights"),
-        *("training.batch_tokens", "training.accumulate_batches", "training.seed", "training.optimizer"),
-        *("training.early_stopping", "training.start_from"),
-    ):
+    data = "source_language", "target_language", "max_tokens", "train_weights"
+    steps = "batch_tokens", "accumulate_batches", "seed", "optimizer", "early_stopping", "start_from"
+    for key in (*tables, *(f"data.{name}" for name in data), *(f"training.{name}" for name in steps)):
         ours, theirs = (operator.attrgetter(key)(compared) for compared in (one, other))
         if ours != theirs:
             yield key, ours, theirs
@@ -150,9 +140,7 @@ def state_tensors(
         tensors[f"model.{name}"] = parameter
         for key, value in optimizer.state.get(parameter, {}).items():
             tensors[f"optimizer.{name}.{key}"] = value
-    for name, parameter in average.model.named_parameters():
-        tensors[f"average.{name}"] = parameter
-    return tensors
+    return tensors | {f"average.{name}": parameter for name, parameter in average.model.named_parameters()}
 
 
 def restore_state(
@@ -180,13 +168,10 @@ def restore_state(
     for name, parameter in model.named_parameters():
         keys = [key for key in tensors if key.startswith(f"optimizer.{name}.")]
         if not is_fresh and not keys:
-            raise CheckpointError(
-                f"the checkpoint can't be resumed from: the optimizer's state of \"{name}\" is missing"
-            )
+            missing = f'the optimizer\'s state of "{name}" is missing'
+            raise CheckpointError(f"the checkpoint can't be resumed from: {missing}")
         optimizer.state[parameter] = {
             # Adam keeps its count of steps, which has no axis, on the CPU.
-            key.rsplit(".", 1)[1]: tensors[key].to(
-                parameter.device if tensors[key].ndim else torch.device("cpu"), copy=True
-            )
-            for key in keys
+            key.rsplit(".", 1)[1]: value.to(parameter.device if value.ndim else "cpu", copy=True)
+            for key, value in ((key, tensors[key]) for key in keys)
         }

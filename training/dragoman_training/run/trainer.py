@@ -15,13 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from dragoman_training.checkpoint import (
-    Checkpoint,
-    CheckpointError,
-    provenances,
-    vocabulary_shape,
-    write_checkpoint,
-)
+from dragoman_training import checkpoint
+from dragoman_training.checkpoint import Checkpoint, CheckpointError
 from dragoman_training.data.batch_plan import BatchPlan
 from dragoman_training.data.batching import Pairs, warnings_about
 from dragoman_training.data.corpus import Corpus, CorpusError, spread
@@ -72,19 +67,12 @@ class Trainer:
     ) -> None:
         """Builds the model, and tokenizes what is not yet; only the process that leads has a reporter.
 
-        Raises CorpusError where no pair is left to train or to validate on, ValueError for a precision the
-        device has not.
+        Raises CorpusError where no pair is left to train or validate on, ValueError for a wrong precision.
         """
         config = recipe.training
         self._dtype = choose_dtype(config.precision, processes.device)
         torch.manual_seed(config.seed)
         self.recipe = recipe
-        self.progress = Progress(
-            processes=processes.count,
-            valid_corpus=valid.fingerprint(),
-            precision=precision_of(self._dtype),
-            device=processes.device.type,
-        )
         self._tokenizers = tokenizers
         self._folder = folder
         self.last_path = folder / "last.safetensors"
@@ -99,34 +87,38 @@ class Trainer:
         self._train = Pairs(train, *tokenizers, max_tokens=recipe.data.max_tokens, samplers=samplers)
         if not len(self._train):
             raise CorpusError(_nothing_left(self._train, recipe))
-        self.progress.num_pairs = len(self._train)
-        self.progress.left_out = self._train.left_out
-        self.progress.corpus = self._train.corpus.fingerprint
+        self.progress = Progress(
+            processes=processes.count,
+            num_pairs=len(self._train),
+            left_out=self._train.left_out,
+            corpus=self._train.corpus.fingerprint,
+            valid_corpus=valid.fingerprint(),
+            precision=precision_of(self._dtype),
+            device=processes.device.type,
+        )
         processes.check_alike("training pairs", self._train.corpus.fingerprint)
         if recipe.guided_alignment.weight and not self._train.is_guided:
             self._train.guide(load_linker(), max_pairs=recipe.guided_alignment.max_pairs)
         self._valid_corpus = spread(valid, config.validate_sentences)
         self._valid = Pairs(self._valid_corpus, *tokenizers, max_tokens=None)
         if not len(self._valid):
+            number = len(self._valid_corpus)
             raise CorpusError(
-                f"the vocabulary's normalization leaves nothing of the {len(self._valid_corpus)} validation "
-                "pairs"
+                f"the vocabulary's normalization leaves nothing of the {number} validation pairs"
             )
-        self._model = build_model(recipe.model, vocabulary_shape(*tokenizers)).to(self._device)
+        self._model = build_model(recipe.model, checkpoint.vocabulary_shape(*tokenizers)).to(self._device)
         self._average = MovingAverage(self._model, config.ema_decay)
         self._optimizer = build_optimizer(config, self._model)
         self._scaler = self._loss_scaler()
-        self._objective = processes.wrap(
-            Objective(
-                self._model,
-                label_smoothing=config.label_smoothing,
-                dtype=self._dtype,
-                own_token=recipe.scheduled_sampling.token,
-                guided_weight=recipe.guided_alignment.weight,
-            )
+        objective = Objective(
+            self._model,
+            label_smoothing=config.label_smoothing,
+            dtype=self._dtype,
+            own_token=recipe.scheduled_sampling.token,
+            guided_weight=recipe.guided_alignment.weight,
         )
-        self._over = False
-        self._is_trained = False
+        self._objective = processes.wrap(objective)
+        self._over = self._is_trained = False
         self._planned: tuple[int, BatchPlan] | None = None
         batches_per_epoch = len(self._plan(0))
         self._batches_per_step = config.accumulate_batches * processes.count
@@ -150,7 +142,7 @@ class Trainer:
         It is validated before the first step: only what is better than it becomes the best.
         """
         self._is_trained = True
-        owed = provenances(start.recipe, start.progress)
+        owed = checkpoint.provenances(start.recipe, start.progress)
         self.progress.begun_with = [dataclasses.asdict(provenance) for provenance in owed]
         with torch.no_grad():
             for ours in (self._model, self._average.model):
@@ -170,7 +162,10 @@ class Trainer:
             self._validate()
         while (reason := self._reason_to_end()) is None:
             plan = self._plan(self.progress.epoch)
-            self._total_steps = self._steps_to_the_end(len(plan))
+            # Another segmentation has another number of batches.
+            num_left = math.ceil((len(plan) - self.progress.batch) / self._batches_per_step)
+            later_epochs = self.recipe.training.max_epochs - self.progress.epoch - 1
+            self._total_steps = self.progress.step + num_left + later_epochs * self.steps_per_epoch
             for start in range(self.progress.batch, len(plan), self._batches_per_step):
                 report = self._step(plan[start : start + self._batches_per_step])
                 if self._reporter:
@@ -209,15 +204,9 @@ class Trainer:
         if self._planned is None or self._planned[0] != epoch:
             self._planned = None
             self._train.segment(_draw(config.seed, "segmentation", epoch))
-            plan = self._train.plan(config.batch_tokens, seed=config.seed * 1_000_003 + epoch)
-            self._planned = epoch, plan
+            seed = config.seed * 1_000_003 + epoch
+            self._planned = epoch, self._train.plan(config.batch_tokens, seed=seed)
         return self._planned[1]
-
-    def _steps_to_the_end(self, num_batches: int) -> int:
-        """All steps of the run, given the batches of this epoch: another segmentation has others."""
-        num_left = math.ceil((num_batches - self.progress.batch) / self._batches_per_step)
-        later_epochs = self.recipe.training.max_epochs - self.progress.epoch - 1
-        return self.progress.step + num_left + later_epochs * self.steps_per_epoch
 
     def _stop_requested(self) -> bool:
         """Whether any process was told to stop. Settles for all of them, too, whether time is over."""
@@ -316,10 +305,9 @@ class Trainer:
         if self._processes.leads:
             assert self._reporter
             self._reporter.validating()
-            model = self._average.model
-            translator = None
-            if self.recipe.data.has_source:
-                translator = Translator(model, *self._tokenizers, self.recipe.decoding)
+            model, has_source = self._average.model, self.recipe.data.has_source
+            given = model, *self._tokenizers, self.recipe.decoding
+            translator = Translator(*given) if has_source else None
             language = self.recipe.data.target_language
             result = validate(model, self._valid_corpus, self._valid, translator, target_language=language)
             if math.isnan(result.perplexity):
@@ -328,23 +316,18 @@ class Trainer:
             better = self.progress.take_in(result, self.recipe.training.early_stopping)
             if better:
                 self._write_model(self.best_path)
-            self._keep_validated()
+            if keep := self.recipe.training.keep_validated:
+                self._write_model(self._folder / f"step-{self.progress.step}.safetensors")
+                for old in self.progress.validations[:-keep]:
+                    (self._folder / f"step-{old['step']}.safetensors").unlink(missing_ok=True)
             self._reporter.validation(self.progress.step, result, better=better)
         self.progress = self._processes.from_leader(self.progress)
         self.save()
 
-    def _keep_validated(self) -> None:
-        """Keeps the recipe's number of models of the last validations."""
-        keep = self.recipe.training.keep_validated
-        if not keep:
-            return
-        self._write_model(self._folder / f"step-{self.progress.step}.safetensors")
-        for old in self.progress.validations[:-keep]:
-            (self._folder / f"step-{old['step']}.safetensors").unlink(missing_ok=True)
-
     def _write_model(self, path: Path) -> None:
         tensors = {f"model.{name}": value for name, value in self._average.model.named_parameters()}
-        write_checkpoint(path, self.recipe, self._tokenizers, tensors, dataclasses.asdict(self.progress))
+        given = self.recipe, self._tokenizers, tensors, dataclasses.asdict(self.progress)
+        checkpoint.write_checkpoint(path, *given)
 
     def save(self) -> None:
         """Writes everything a resumed run needs, where this process leads. Raises DivergedError."""
@@ -358,7 +341,7 @@ class Trainer:
             self.progress.loss_scale_age = scaler["_growth_tracker"]
         state = state_tensors(self._model, self._average, self._optimizer)
         progress = dataclasses.asdict(self.progress)
-        write_checkpoint(self.last_path, self.recipe, self._tokenizers, state, progress)
+        checkpoint.write_checkpoint(self.last_path, self.recipe, self._tokenizers, state, progress)
 
     def restore(
         self, tensors: dict[str, Tensor], progress: dict[str, Any], changes: Sequence[str] = ()

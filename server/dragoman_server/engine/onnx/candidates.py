@@ -33,7 +33,7 @@ class CandidateChooser:
 
     def __init__(self, shortlist: Shortlist, gather: Gather) -> None:
         self._shortlist = shortlist
-        self._gather = gather
+        self.gather = gather
 
     def choose(self, sources: Sequence[Sequence[int]]) -> Offer:
         """The tokens that each sentence may be translated with, whatever its neighbours."""
@@ -42,11 +42,7 @@ class CandidateChooser:
         width = padded_candidates(int(num_candidates_S.max()))
         candidates_SC = np.full((len(sources), width), PADDING, np.int64)
         candidates_SC[np.arange(width) < num_candidates_S[:, None]] = np.concatenate(candidates)
-        return Offer(memory=self._gather(candidates_SC), num_candidates_S=num_candidates_S)
-
-    def choose_token(self, token: int) -> Mapping[str, Array]:
-        """The memory of a single candidate."""
-        return self._gather(np.array([[token]], np.int64))
+        return Offer(memory=self.gather(candidates_SC), num_candidates_S=num_candidates_S)
 
 
 class BatchCandidates:
@@ -103,6 +99,6 @@ class BatchCandidates:
         if place == self._width:
             everybody_S = np.arange(len(self._num_S))
             self.regroup(Moves(everybody_S, len(everybody_S), []), [])
-        memory = self._chooser.choose_token(token)
+        memory = self._chooser.gather(np.array([[token]], np.int64))
         for name, buffer in self._buffers.items():
             buffer.array[s, ..., place] = memory[name][0, ..., 0]

@@ -43,7 +43,7 @@ class OnnxDecoder(Decoder[Any]):
         self.target_vocabulary = manifest.target_vocabulary
         self.bos, self.eos = manifest.target_ids.bos, manifest.target_ids.eos
         self.contract = manifest.contract
-        self._candidate_axes: Mapping[str, int] = {}
+        self.candidate_axes: Mapping[str, int] = {}
         self._chooser: CandidateChooser | None = None
         if SHORTLIST_GRAPH in sessions:
             assert bundle.shortlist is not None
@@ -51,7 +51,7 @@ class OnnxDecoder(Decoder[Any]):
             self._chooser = CandidateChooser(bundle.shortlist, self._gather)
             # Not every precision has all of the tensors.
             specs = [spec for spec in manifest.shortlist.memory if options.precision in spec.dtype]
-            self._candidate_axes = {spec.name: spec.shape.index("C") for spec in specs}
+            self.candidate_axes = {spec.name: spec.shape.index("C") for spec in specs}
         self._pad = manifest.source_ids.pad
         self._memory = [spec.name for spec in self.contract.memory]
         self._state = [spec.name for spec in self.contract.state]

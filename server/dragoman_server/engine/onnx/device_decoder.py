@@ -55,11 +55,9 @@ class DeviceDecoder(OnnxDecoder):
     def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> DeviceEncoded:
         """Implements `Decoder.encode`."""
         num_sentences, longest = len(sources), max(map(len, sources))
-        padded = self.regrouper.pad(num_sentences)
         positions = padded_positions(longest) if self._pads else longest
-        source_ST, length_S = pad_sources(
-            sources, self._pad, num_sentences=padded, source_positions=positions
-        )
+        sizes = {"num_sentences": self.regrouper.pad(num_sentences), "source_positions": positions}
+        source_ST, length_S = pad_sources(sources, self._pad, **sizes)
         wanted = dict.fromkeys([*self._memory, *self._state], self.device)
         given = {"source": source_ST, "source_length": length_S}
         tensors = run_bound(self.sessions[ENCODER_GRAPH], given, wanted)
@@ -74,11 +72,6 @@ class DeviceDecoder(OnnxDecoder):
 
     def release_memory(self) -> None:
         """Does nothing for `Decoder.release_memory`: a GPU's memory is its server's alone."""
-
-    def gather_memory(self, candidates_SC: IntArray) -> dict[str, OrtValue]:
-        """The memory of the sentences' candidates, on the device."""
-        outputs = dict.fromkeys(self._candidate_axes, self.device)
-        return run_bound(self.sessions[SHORTLIST_GRAPH], {"candidates": candidates_SC}, outputs)
 
     def _gather(self, candidates_SC: IntArray) -> dict[str, Array]:
         return {CANDIDATE: candidates_SC}
@@ -156,22 +149,20 @@ class DeviceBatch:
 
     def _join(self, parts: Sequence[Part], source_positions: int) -> Part:
         """One part of the newcomers."""
-        if not parts:
-            return self._decoder.nobody
-        together = parts[0]
+        together = parts[0] if parts else self._decoder.nobody
         for part in parts[1:]:
             everybody = np.arange(together.num_sentences + part.num_sentences)
-            together = self._decoder.regrouper.regroup(
-                together, part, everybody, source_positions=source_positions, num_grown=0
-            )
+            given = together, part, everybody
+            together = self._decoder.regrouper.regroup(*given, source_positions=source_positions, num_grown=0)
         return together
 
     def _gather(self, candidates: BatchCandidates) -> None:
         ids_SC = candidates.ids
         num_padded = self._decoder.regrouper.pad(len(ids_SC)) - len(ids_SC)
         # As a sentence that is there: one of padding alone would have no candidate at all.
-        repeated_SC = np.repeat(ids_SC[:1], num_padded, axis=0)
-        self._candidate_memory = self._decoder.gather_memory(np.concatenate([ids_SC, repeated_SC]))
+        given = {"candidates": np.concatenate([ids_SC, np.repeat(ids_SC[:1], num_padded, axis=0)])}
+        outputs = dict.fromkeys(self._decoder.candidate_axes, self._decoder.device)
+        self._candidate_memory = run_bound(self._decoder.sessions[SHORTLIST_GRAPH], given, outputs)
 
 
 def _pad_rows(array_SK: Array, num_padded: int, value: float) -> Array:

@@ -55,7 +55,6 @@ class OnnxBatch:
         self._buffers = {spec.name: tensors.Memory(axes.get(spec.name)) for spec in contract.memory}
         self._growth_axis = {spec.name: spec.growth_axis for spec in contract.state}
         self._padded_behind = {spec.name: precision in spec.padded_behind for spec in contract.state}
-        self._grows = any(axis is not None for axis in self._growth_axis.values())
         self._memory: dict[str, Array] = {}
         self._state: dict[str, Array] = {}
         # Graphs that compute attention apart from all else are told whether to; to others it is a by-product.
@@ -75,10 +74,18 @@ class OnnxBatch:
             self._candidates.regroup(moves, [own.offer for own in joined if own.offer is not None])
             self._memory |= self._candidates.arrays
         self._ages.regroup(origin_S, sum(encoded.num_sentences for encoded in joined))
-        if joined:
-            self._join_states(joined)
-        elif self._grows:
-            self._trim_states()
+        oldest = self._ages.oldest()
+        # Steps that only those lived through who left go where they are a good part of all.
+        num_dropped = self._num_grown - (oldest if joined else tensors.steps_to_keep(self._num_grown, oldest))
+        self._num_grown -= num_dropped
+        for name, axis in self._growth_axis.items():
+            running = self._state.get(name)
+            parts = [*([] if running is None else [running]), *(own.state[name] for own in joined)]
+            if running is not None and axis is not None and (joined or num_dropped):
+                length, behind = running.shape[axis] - num_dropped, self._padded_behind[name]
+                self._state[name] = tensors.join_rows(parts, axis, length, padded_behind=behind)
+            elif joined:
+                self._state[name] = np.concatenate(parts)
 
     def step(self, rows: StepInput) -> StepOutput:
         """Implements `Batch.step`."""
@@ -110,31 +117,6 @@ class OnnxBatch:
             attention_SKT=rest[-1] if rows.wants_attention else None,
         )
 
-    def _join_states(self, joined: Sequence[Encoded]) -> None:
-        self._num_grown = self._ages.oldest()
-        for name, growth_axis in self._growth_axis.items():
-            arrays = [encoded.state[name] for encoded in joined]
-            if name in self._state:
-                behind, grown = self._padded_behind[name], self._num_grown
-                self._state[name] = tensors.join_rows(
-                    self._state[name], arrays, growth_axis, grown, padded_behind=behind
-                )
-            else:
-                self._state[name] = np.concatenate(arrays)
-
-    def _trim_states(self) -> None:
-        """Drops the steps that only those lived through who left, where they are a good part of all."""
-        excess = self._num_grown - tensors.steps_to_keep(self._num_grown, self._ages.oldest())
-        if not excess:
-            return
-        self._num_grown -= excess
-        for name, growth_axis in self._growth_axis.items():
-            if growth_axis is not None:
-                array = self._state[name]
-                length = array.shape[growth_axis] - excess
-                behind = self._padded_behind[name]
-                self._state[name] = tensors.align(array, growth_axis, length, padded_behind=behind)
-
 
 class HostDecoder(OnnxDecoder):
     """Encodes sentences and opens batches, on the host."""
@@ -157,7 +139,7 @@ class HostDecoder(OnnxDecoder):
     def open_batch(self, beam_size: int) -> OnnxBatch:
         """Implements `Decoder.open_batch`."""
         chooser = self.chooser(beam_size)
-        candidates = None if chooser is None else BatchCandidates(chooser, self._candidate_axes)
+        candidates = None if chooser is None else BatchCandidates(chooser, self.candidate_axes)
         session = self.step_session(beam_size)
         return OnnxBatch(session, self.contract, self.precision, candidates, self._run_options)
 
@@ -173,7 +155,7 @@ class HostDecoder(OnnxDecoder):
         trim_memory()
 
     def _gather(self, candidates_SC: IntArray) -> dict[str, Array]:
-        names, given = list(self._candidate_axes), {"candidates": candidates_SC}
+        names, given = list(self.candidate_axes), {"candidates": candidates_SC}
         arrays = self.sessions[SHORTLIST_GRAPH].run(names, given, self._run_options)
         return dict(zip(names, arrays, strict=True))
 

@@ -1,9 +1,7 @@
 """Opens the decoder of a bundle: on which device, in which precision, and whether its batches stay there."""
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from dragoman_bundle.bundle import BundleGraphs
@@ -73,13 +71,8 @@ def settle_device(bundle: BundleGraphs, options: DecoderOptions) -> DecoderOptio
     return replace(options, device="cpu")
 
 
-def opener(graphs: BundleGraphs, options: DecoderOptions) -> Callable[[], OnnxDecoder]:
-    """Opens the decoder of a bundle's graphs, in whatever process: it can be pickled."""
-    return partial(_open_there, graphs, options)
-
-
-def _open_there(graphs: BundleGraphs, options: DecoderOptions) -> OnnxDecoder:
-    # Perhaps long after the bundle was opened: a process that ends is replaced.
+def reopen_decoder(graphs: BundleGraphs, options: DecoderOptions) -> OnnxDecoder:
+    """Opens the decoder of graphs that were checked perhaps long ago: a process that ends is replaced."""
     if options.precision != "auto":
         graphs.check(options.precision)
     return open_decoder(graphs, options)
@@ -113,11 +106,10 @@ def _open(bundle: BundleGraphs, options: DecoderOptions) -> OnnxDecoder:
         raise DeviceUnavailableError(f"device {device!r} is unknown; there are auto, {', '.join(PROVIDERS)}")
     options, graphs = choose_graphs(bundle, options)
     try:
+        paths = {graph: bundle.graph_path(options.precision, graph) for graph in graphs}
         sessions = {
-            graph: open_session(
-                bundle.graph_path(options.precision, graph), options, may_leave_shapes=graph != REGROUP_GRAPH
-            )
-            for graph in graphs
+            graph: open_session(path, options, may_leave_shapes=graph != REGROUP_GRAPH)
+            for graph, path in paths.items()
         }
         decoder = (DeviceDecoder if options.stays_on_device else HostDecoder)(bundle, options, sessions)
         decoder.try_out()
@@ -133,13 +125,11 @@ def choose_precision(path: Path, manifest: Manifest, device: str, precision: str
     """Which graphs of the bundle at `path` run on "cpu" or "cuda". Raises PrecisionUnavailableError."""
     present = manifest.precisions
     wanted = _PREFERRED_PRECISIONS[device] if precision == "auto" else (precision,)
-    for choice in wanted:
-        if choice in present:
-            return choice
+    if choices := [choice for choice in wanted if choice in present]:
+        return choices[0]
     on = f", and {device} takes no others" if precision == "auto" else ""
-    raise PrecisionUnavailableError(
-        f"{path} has no {' or '.join(wanted)} graphs{on}; it has {', '.join(present)}"
-    )
+    lacking = f"{path} has no {' or '.join(wanted)} graphs{on}"
+    raise PrecisionUnavailableError(f"{lacking}; it has {', '.join(present)}")
 
 
 def _stays_on_device(bundle: BundleGraphs, precision: str, options: DecoderOptions) -> bool:

@@ -45,9 +45,7 @@ class Regrouper:
         self._session = session
         self._inputs = {value.name for value in session.get_inputs()}
         self._names = [spec.name for spec in (*contract.memory, *contract.state)]
-        device, precision = options.device, options.precision
-        self._device = device
-        self._pads = pads
+        self._device, self._pads, precision = options.device, pads, options.precision
         self._position_axis = {own.name: own.shape.index("T") for own in contract.memory if "T" in own.shape}
         pasts = [(spec, axis) for spec in contract.state if (axis := spec.growth_axis) is not None]
         self._growth_axis = {spec.name: axis for spec, axis in pasts}
@@ -56,7 +54,7 @@ class Regrouper:
         self._past_kind = {spec.name: (np.dtype(spec.dtype[precision]), spec.shape) for spec, _ in pasts}
         # Stands in where a past is empty: not every kernel takes a tensor without elements.
         self._stand_in = {
-            name: OrtValue.ortvalue_from_numpy(np.zeros(self._past_shape(name, 1, 1), dtype), device)
+            name: OrtValue.ortvalue_from_numpy(np.zeros(self._past_shape(name, 1, 1), dtype), self._device)
             for name, (dtype, _) in self._past_kind.items()
         }
 
@@ -90,7 +88,9 @@ class Regrouper:
         given = {name: value for name, value in inputs.items() if name in self._inputs}
         tensors = run_bound(self._session, given, dict.fromkeys(self._names, self._device))
         if num_grown == 0:
-            tensors |= {name: self._empty_past(name, len(row_R)) for name in self._growth_axis}
+            for name, (dtype, _) in self._past_kind.items():
+                shape = self._past_shape(name, len(row_R), 0)
+                tensors[name] = OrtValue.ortvalue_from_shape_and_type(shape, dtype, self._device)
         memory, state = ({name: tensors[name] for name in own} for own in (running.memory, running.state))
         return Part(memory=memory, state=state, num_sentences=len(origin_S), num_rows=len(row))
 
@@ -133,10 +133,6 @@ class Regrouper:
             "step": np.arange(first, first + num_grown),
             "is_lived": np.repeat(is_old_R[:, None], num_grown, axis=1),
         }
-
-    def _empty_past(self, name: str, num_rows: int) -> OrtValue:
-        dtype, _ = self._past_kind[name]
-        return OrtValue.ortvalue_from_shape_and_type(self._past_shape(name, num_rows, 0), dtype, self._device)
 
     def _past_shape(self, name: str, num_rows: int, num_steps: int) -> list[int]:
         _, sizes = self._past_kind[name]

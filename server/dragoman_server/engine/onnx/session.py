@@ -77,7 +77,7 @@ def open_session(
     """
     device, provider = options.device, PROVIDERS[options.device]
     if provider not in onnxruntime.get_available_providers():
-        raise _not_built_in(device)
+        raise _unusable(device)
     if provider == CUDA_PROVIDER:
         # CUDA's and cuDNN's libraries as installed by pip are not on the loader's path.
         onnxruntime.preload_dlls()
@@ -108,7 +108,7 @@ def open_session(
     session.disable_fallback()
     if session.get_providers()[0] != provider:
         if not _has_driver():
-            raise _no_gpu(device)
+            raise _unusable(device)
         raise DeviceUnavailableError(
             f"{device} cannot be used: onnxruntime fell back to {session.get_providers()[0]}; "
             "its own message above says what is missing"
@@ -150,10 +150,9 @@ def check_device(device: str) -> None:
 
     To explain what has failed: a driver that isn't found may still be there, and sessions open.
     """
-    if PROVIDERS[device] not in onnxruntime.get_available_providers():
-        raise _not_built_in(device)
-    if device == "cuda" and not _has_driver():
-        raise _no_gpu(device)
+    is_missing = device == "cuda" and not _has_driver()
+    if is_missing or PROVIDERS[device] not in onnxruntime.get_available_providers():
+        raise _unusable(device)
 
 
 def find_strays(
@@ -172,19 +171,12 @@ def find_strays(
     ]
 
 
-def _not_built_in(device: str) -> DeviceUnavailableError:
-    if not _has_driver():
-        return _no_gpu(device)
-    return DeviceUnavailableError(
-        f"{device} cannot be used: the installed onnxruntime is built without {PROVIDERS[device]}; "
-        "put onnxruntime-gpu in its place"
-    )
-
-
-def _no_gpu(device: str) -> DeviceUnavailableError:
-    return DeviceUnavailableError(
-        f"{device} cannot be used: no GPU here; auto takes the CPU where there is none"
-    )
+def _unusable(device: str) -> DeviceUnavailableError:
+    reason = "no GPU here; auto takes the CPU where there is none"
+    if _has_driver():
+        without = f"the installed onnxruntime is built without {PROVIDERS[device]}"
+        reason = f"{without}; put onnxruntime-gpu in its place"
+    return DeviceUnavailableError(f"{device} cannot be used: {reason}")
 
 
 def _has_driver() -> bool:

@@ -119,39 +119,22 @@ class Memory:
         target[into, *before, common:] = 0
 
 
-def join_rows(
-    running: Array, joined: Sequence[Array], growth_axis: int | None, max_age: int, *, padded_behind: bool
-) -> Array:
-    """The rows of a state tensor followed by those of newcomers, each part [rows, ...].
+def join_rows(parts: Sequence[Array], axis: int, length: int, *, padded_behind: bool) -> Array:
+    """The rows of a state tensor's parts, [rows, ...], each with `length` positions along the axis.
 
-    Along a growth axis, to which every step adds one, rows are padded or trimmed to what a row has that lived
-    through `max_age` steps, as `align` does.
+    They are the last it has, with zeros before them, or with `padded_behind` the first, with zeros behind.
     """
-    parts = [running, *joined]
-    if growth_axis is None:
-        return np.concatenate(parts)
-    shape = [sum(map(len, parts)), *running.shape[1:]]
-    shape[growth_axis] = joined[0].shape[growth_axis] + max_age
-    target, first = np.empty(shape, running.dtype), 0
+    shape = [sum(map(len, parts)), *parts[0].shape[1:]]
+    shape[axis] = length
+    target, first = np.empty(shape, parts[0].dtype), 0
     for part in parts:
-        _fill(target[first : first + len(part)], part, growth_axis, padded_behind=padded_behind)
+        _fill(target[first : first + len(part)], part, axis, padded_behind=padded_behind)
         first += len(part)
     return target
 
 
-def align(array: Array, axis: int, length: int, *, padded_behind: bool) -> Array:
-    """The array with so many positions along the axis.
-
-    They are the last it has, with zeros before them, or with `padded_behind` the first, with zeros behind.
-    """
-    shape = [length if place == axis else size for place, size in enumerate(array.shape)]
-    target = np.empty(shape, array.dtype)
-    _fill(target, array, axis, padded_behind=padded_behind)
-    return target
-
-
 def _fill(target: Array, array: Array, axis: int, *, padded_behind: bool) -> None:
-    """Copies as many positions along the axis as there are in both, as `align` says; the others are zeros."""
+    """Copies as many positions along the axis as there are in both; the others are zeros."""
     target, array = np.moveaxis(target, axis, 0), np.moveaxis(array, axis, 0)
     kept = min(len(target), len(array))
     padding = len(target) - kept

@@ -4,6 +4,7 @@ Messages are pickled; from over there come events, too, as engines report them. 
 Must not know futures: `process` decides what becomes of sentences, and starts another process.
 """
 
+import enum
 import os
 import select
 import struct
@@ -82,18 +83,14 @@ class Cancel:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ping:
+class Sign(enum.Enum):
+    """Messages that say nothing more."""
+
+    PING = enum.auto()
     """Is the engine's thread still there?"""
-
-
-@dataclass(frozen=True, slots=True)
-class Pong:
+    PONG = enum.auto()
     """It is, and has just come from one turn to the next."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
+    READY = enum.auto()
     """The answer to `Start`."""
 
 
@@ -147,12 +144,10 @@ class Outgoing:
     def close(self) -> None:
         """Ends the pipe; what was not taken is lost."""
         with self._lock:
-            if self._is_closed:
-                return
-            self._is_closed = True
             self._backlog.clear()
-            if not self._is_flushing:
+            if not (self._is_closed or self._is_flushing):
                 os.close(self._descriptor)
+            self._is_closed = True
 
     def _write(self) -> None:
         try:
@@ -182,8 +177,9 @@ class Outgoing:
 class WorkerProcess:
     """A process. Its methods may be called from any thread, the ones that wait from one at a time."""
 
-    def __init__(self, begin: Begin) -> None:
-        """Raises OSError where the system has none left."""
+    def __init__(self, begin: Begin, take: Callable[[object], None]) -> None:
+        """`take` gets what it tells before it decodes. Raises OSError where the system has none left."""
+        self._take = take
         their_input, our_output = os.pipe()
         our_input, their_output = os.pipe()
         self._outgoing = Outgoing(our_output)
@@ -204,23 +200,8 @@ class WorkerProcess:
         """The process's number."""
         self.send(begin)
 
-    def measure_step(self, sentence: Sentence) -> tuple[float, list[Any]]:
-        """Waits until it has measured a step of the sentence alone, in seconds of a processor; returns what
-        it reported before, too. Before `start`, and raises as that does.
-        """
-        messages, answer = self._ask(Measure(sentence))
-        assert isinstance(answer, Measured)
-        return answer.step_seconds, messages
-
-    def start(self, start: Start) -> list[Any]:
-        """Waits until it decodes; returns what it reported before. Raises what opening the decoder raised
-        there, or DecoderError where the process ended.
-        """
-        messages, _ = self._ask(start)
-        return messages
-
-    def _ask(self, question: object) -> tuple[list[Any], Any]:
-        """The messages that came before the answer, and the answer."""
+    def ask(self, question: Measure | Start) -> Any:
+        """Waits for the answer. Raises what opening the decoder raised, or DecoderError where it ended."""
         try:
             self.send(question)
             *messages, answer = self.receive()
@@ -229,7 +210,9 @@ class WorkerProcess:
         if isinstance(answer, Failed):
             self.end()
             raise answer.reason
-        return messages, answer
+        for message in messages:
+            self._take(message)
+        return answer
 
     def send(self, message: object) -> None:
         """Never waits, and does nothing once the process has ended."""

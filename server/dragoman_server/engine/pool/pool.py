@@ -101,8 +101,7 @@ class EnginePool:
         self._limits.check_queue(coming=coming, waiting=waiting, expected_seconds=expected)
 
     def expected_seconds(self, priority: Priority, caller: str = "") -> float:
-        """How long those of a caller that were accepted take, as far as known; 0 where none of the priority
-        waits.
+        """How long a caller's accepted ones take, as far as known; 0 where none of the priority waits.
 
         Callers take turns: of each other counts as much as the caller has itself. The other priority is left
         out: many that overtake bulk make it wait, and must not keep it out.
@@ -179,8 +178,7 @@ class EnginePool:
             raise
 
     def submit(self, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
-        """Accepts all the sentences or none; as `Engine.submit` in all else. A future may end with
-        EngineLostError, too.
+        """Accepts all sentences or none; as `Engine.submit`, but a future may end with EngineLostError too.
 
         They are of one caller. Raises SentenceError for a sentence that can never be decoded, QueueFullError,
         EngineLostError while no engine decodes, and EngineClosedError.

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from dragoman_server.engine.heartbeat import Heartbeat
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.pool import pipe
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
+from dragoman_server.engine.ticket import settle
 
 START_TIMEOUTS = 10
 """A process that replaces another may take so many times as long to start as one may be silent."""
@@ -80,17 +81,15 @@ class EngineProcess:
         warm_up: Sentence | None = None,
         timeout_seconds: float = 30.0,
         num_engines: int = 1,
-        first_number: int = 0,
     ) -> None:
         """`opener` is pickled, and opens the decoder over there. `warm_up` is translated before the engine
         is ready, and counted nowhere. A process that is silent for `timeout_seconds`, longer than any run of
-        a graph takes, is replaced. Its `num_engines` are threads over one decoder, and each has a batch;
-        the first is the model's engine `first_number`.
+        a graph takes, is replaced. Its `num_engines` are threads over one decoder, and each has a batch.
         """
         self._begin = pipe.Begin(opener, limits, warm_up)
         self.num_engines = num_engines
         """Batches that its process decodes side by side; may be set until it is started."""
-        self.first_number = first_number
+        self.first_number = 0
         """Number of the first of these among the engines of the model; may be set until then, too."""
         self._tell = listener
         self._timeout_seconds = timeout_seconds
@@ -113,18 +112,14 @@ class EngineProcess:
         self._thread = threading.Thread(target=self._live, name="dragoman-engine-reader", daemon=True)
 
     def measure_step(self, sentence: Sentence) -> float:
-        """Processor seconds that a step of the sentence alone takes in the process, which `start` goes on
-        with. Raises as `start`.
-        """
-        process = self._starting = pipe.WorkerProcess(self._begin)
+        """Processor seconds of a step of the sentence alone, in `start`'s process. Raises as that does."""
+        self._starting = pipe.WorkerProcess(self._begin, self._take)
         try:
-            step_seconds, messages = process.measure_step(sentence)
+            measured: pipe.Measured = self._starting.ask(pipe.Measure(sentence))
         except BaseException:
             self._starting = None
             raise
-        for message in messages:
-            self._take(message)
-        return step_seconds
+        return measured.step_seconds
 
     def start(self) -> None:
         """Starts the process and waits until it decodes. Raises what opening the decoder raised there, or
@@ -152,9 +147,7 @@ class EngineProcess:
         return futures
 
     def close(self) -> None:
-        """Ends the process after the step it is in, or at once if that takes long; what is left fails with
-        EngineClosedError.
-        """
+        """Ends the process after its step, or soon; what is left fails with EngineClosedError."""
         with self._lock:
             self._closed = True
             processes = [process for process in (self._running, self._starting) if process is not None]
@@ -199,7 +192,7 @@ class EngineProcess:
         return None if running is None else running.pid
 
     def _open(self, timeout_seconds: float | None = None) -> pipe.WorkerProcess:
-        process = self._starting or pipe.WorkerProcess(self._begin)
+        process = self._starting or pipe.WorkerProcess(self._begin, self._take)
         with self._lock:
             self._starting = process
         if self._closed:
@@ -208,8 +201,7 @@ class EngineProcess:
         if timeout_seconds is not None:
             watchdog.start()
         try:
-            for message in process.start(pipe.Start(self.num_engines, self.first_number)):
-                self._take(message)
+            process.ask(pipe.Start(self.num_engines, self.first_number))
         finally:
             watchdog.cancel()
             self._starting = None
@@ -219,8 +211,7 @@ class EngineProcess:
     def _live(self) -> None:
         process = self._running
         while process is not None:
-            reason = self._read(process)
-            process = self._replace(reason)
+            process = self._replace(self._read(process))
 
     def _read(self, process: pipe.WorkerProcess) -> str:
         """Takes what the process tells until it ends; why it did."""
@@ -230,15 +221,13 @@ class EngineProcess:
             silence.set()
             process.kill()
 
-        def ask() -> None:
-            process.send(pipe.Ping())
-
+        ask = partial(process.send, pipe.Sign.PING)
         heartbeat = Heartbeat(ask=ask, on_silence=on_silence, timeout_seconds=self._timeout_seconds)
         heartbeat.start()
         try:
             while True:
                 for message in process.receive():
-                    if isinstance(message, pipe.Pong):
+                    if message is pipe.Sign.PONG:
                         heartbeat.answer()
                     else:
                         self._take(message)
@@ -296,13 +285,12 @@ class EngineProcess:
                 if held.num_losses > MAX_LOSSES:
                     lost.append(self._held.pop(number))
             self._leave_all_but_held()
-            num_held = len(self._held)
-        extra = {"reason": reason, "retried": num_held, "failed": len(lost)}
+            extra = {"reason": reason, "retried": len(self._held), "failed": len(lost)}
         logger.error("an engine's process ended", extra=extra)
         self._tell(events.EngineLost())
         self._on_change()
-        error = EngineLostError(f"the engine ended {MAX_LOSSES + 1} times while it had the sentence")
-        self._fail(lost, error)
+        times = f"{MAX_LOSSES + 1} times"
+        self._fail(lost, EngineLostError(f"the engine ended {times} while it had the sentence"))
 
     def _leave_all_but_held(self) -> None:
         waiting = Counter(held.sentence.priority for held in self._held.values())
@@ -329,16 +317,9 @@ class EngineProcess:
         if isinstance(message, pipe.Answer):
             with self._lock:
                 held = self._held.pop(message.number, None)
-            if held is None:
-                # Its caller cancelled while the answer was on its way.
-                return
-            try:
-                if isinstance(message.answer, SentenceResult):
-                    held.future.set_result(message.answer)
-                else:
-                    held.future.set_exception(message.answer)
-            except InvalidStateError:
-                return
+            # Its caller may have cancelled while the answer was on its way.
+            if held is not None:
+                settle(held.future, message.answer)
         elif isinstance(message, events.QueueLeft):
             left = {key: self._num_left_before[key] + message.num_left[key] for key in Priority}
             self.num_left = left
@@ -360,9 +341,5 @@ class EngineProcess:
     def _fail(self, lost: Sequence[_Held], error: EngineError) -> None:
         outcome = events.Outcome.LOST if isinstance(error, EngineLostError) else events.Outcome.CLOSED
         for held in lost:
-            try:
-                held.future.set_exception(error)
-            except InvalidStateError:
-                self._tell(events.SentenceEnded(events.Outcome.CANCELLED))
-            else:
-                self._tell(events.SentenceEnded(outcome))
+            how = outcome if settle(held.future, error) else events.Outcome.CANCELLED
+            self._tell(events.SentenceEnded(how))

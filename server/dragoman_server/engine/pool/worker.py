@@ -45,8 +45,7 @@ NUM_STEPS = 4
 class _Outbox:
     """Collects what there is to report, and sends what turns of the engine brought in one message.
 
-    To send and receive one takes a good part of a step's time, so what turns took is sent with what comes of
-    them.
+    To send and receive one takes a good part of a step's time: what turns took goes with what comes of them.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -128,7 +127,7 @@ class _Engines:
                     is_last = self._unheard == {number}
                     self._unheard.discard(number)
                 if is_last:
-                    self._outbox.put_nowait(pipe.Pong())
+                    self._outbox.put_nowait(pipe.Sign.PONG)
                 self._outbox.flush()
             case QueueLeft(num_left):
                 with self._lock:
@@ -164,7 +163,7 @@ def main() -> None:
         return
     if engines is None:
         return
-    outbox.put_nowait(pipe.Ready())
+    outbox.put_nowait(pipe.Sign.READY)
     outbox.flush()
     engines.start()
     # They end with their pipe, and the process with them: nobody has to look whether either still runs.
@@ -175,9 +174,7 @@ def main() -> None:
 
 
 def _open(begin: pipe.Begin, inbox: Connection, outbox: _Outbox) -> _Engines | None:
-    """The engines over the decoder, once what is asked of it before that has been answered; None where nobody
-    asks any more.
-    """
+    """The engines over the decoder, once all questions before are answered; None where nobody is left."""
     decoder = begin.opener()
     while True:
         try:
@@ -242,7 +239,7 @@ def _read(engines: _Engines, inbox: Connection, outbox: _Outbox) -> None:
                 for number, future in zip(message.numbers, accepted, strict=True):
                     futures[number] = future
                     future.add_done_callback(partial(answer, number))
-            elif isinstance(message, pipe.Ping):
+            elif message is pipe.Sign.PING:
                 engines.show_life()
             elif isinstance(message, pipe.Cancel) and (cancelled := futures.get(message.number)) is not None:
                 cancelled.cancel()

@@ -160,7 +160,4 @@ def _earlier(priority: Priority, lane: Lane, lanes: Collection[Lane], rows: int)
 
 
 def _sum(amounts: Iterable[Amount]) -> Amount:
-    total = NOTHING
-    for amount in amounts:
-        total += amount
-    return total
+    return sum(amounts, NOTHING)

@@ -1,7 +1,6 @@
 """Which sentences join a lane, when that is worth an encoding, and which are encoded together.
 
-An encoding holds up everybody who runs. Newcomers join once they, and the turns that they waited, outweigh
-those.
+An encoding holds up everybody who runs. Newcomers join once they and the turns that they waited outweigh it.
 """
 
 from collections import Counter
@@ -78,11 +77,9 @@ class Patience:
         waited = self._waited.pop(lane, 0.0)
         for priority, weight in WEIGHTS.items():
             number = sum(ticket.sentence.priority is priority for ticket in joining)
-            is_crowd = number < lane.waiting.number(priority)
-            waited += number * weight * (CROWD_WEIGHT if is_crowd else 1.0)
-        num_bulk = lane.num_bulk
-        interactive, bulk = WEIGHTS[Priority.INTERACTIVE], WEIGHTS[Priority.BULK]
-        held_up = (lane.num_running - num_bulk) * interactive + num_bulk * bulk
+            waited += number * weight * (CROWD_WEIGHT if number < lane.waiting.number(priority) else 1.0)
+        numbers = lane.num_running - lane.num_bulk, lane.num_bulk
+        held_up = sum(number * weight for number, weight in zip(numbers, WEIGHTS.values(), strict=True))
         if waited >= self._encoding_turns * held_up:
             return True
         self._waited[lane] = waited

@@ -65,11 +65,6 @@ class Lane:
         return sum(map(_is_bulk, self.running))
 
     @property
-    def may_be_joined(self) -> bool:
-        """Whether anybody may join now: batches that end as a whole are joined by nobody."""
-        return self._continuous or not self.num_running
-
-    @property
     def is_urgent(self) -> bool:
         """Whether interactive ones wait or run."""
         return self.waiting.number(Priority.INTERACTIVE) > 0 or self.num_bulk < self.num_running
@@ -105,21 +100,13 @@ class Lane:
             self._places, self._source_positions = [], 0
         return removed
 
-    def set_back(self, tickets: Sequence[Ticket]) -> None:
-        """Returns running tickets to the heads of their queues; they begin anew."""
-        self.remove(frozenset(tickets))
-        self.waiting.put_back(tickets)
-
     def leaving(self, finished: Set[Ticket]) -> list[Ticket]:
         """The finished tickets that leave now: all or, with request-level batching (Yu et al. 2022, "Orca",
         section 3), none before every running one has finished.
         """
-        if not finished:
+        if not finished or not (self._continuous or finished >= set(self.running)):
             return []
-        running = self.running
-        if not self._continuous and not finished >= set(running):
-            return []
-        return [ticket for ticket in running if ticket in finished]
+        return [ticket for ticket in self.running if ticket in finished]
 
     def join(self, tickets: Sequence[Ticket]) -> None:
         """Lets waiting tickets in. `settle` must follow."""
@@ -131,8 +118,7 @@ class Lane:
     def settle(self, groups: Sequence[Sequence[Ticket]]) -> Regrouping | None:
         """Gives the groups that were encoded their places; None where nobody left and nobody joined.
 
-        A ticket that stays keeps its place; newcomers and, where the batch shrinks, the last ones fill the
-        gaps.
+        A ticket that stays keeps its place; newcomers fill gaps, and the last ones where the batch shrinks.
         """
         # A ticket that was removed since its encoding is still among what was encoded, and gets no place.
         present = set(self.joining)
@@ -143,8 +129,7 @@ class Lane:
         begins_anew = not self._places
         pool = [*self._places, *newcomers]
         filled = [place for place, ticket in enumerate(pool) if ticket is not None]
-        size = len(filled)
-        end = min(size, len(self._places))
+        end = min(size := len(filled), len(self._places))
         others = iter([place for place in filled if place >= end])
         origin = [n if n < end and self._places[n] is not None else next(others) for n in range(size)]
         tickets = list(filter(None, map(pool.__getitem__, origin)))

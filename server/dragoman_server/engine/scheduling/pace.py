@@ -28,12 +28,8 @@ class TurnCost:
         self._forget()
 
     def _forget(self) -> None:
-        self._num_turns = 0
-        self._mean_rows = 0.0
-        self._mean_seconds = 0.0
-        self._variance = 0.0
-        self._covariance = 0.0
-        self._share_of_rows = 1.0
+        self._num_turns, self._share_of_rows = 0, 1.0
+        self._mean_rows = self._mean_seconds = self._variance = self._covariance = 0.0
 
     def observe(self, num_rows: int, seconds: float) -> None:
         """A turn of so many rows took so long, with all that goes with it."""
@@ -55,15 +51,13 @@ class TurnCost:
 
     def seconds(self, num_rows: int) -> float:
         """The time of a turn of so many rows; 0 as long as nothing is known."""
-        if not self._num_turns:
-            return 0.0
         fixed, per_row = self._line()
         return fixed + per_row * num_rows
 
     @property
     def row_seconds(self) -> float:
         """The time that a row adds to a turn; 0 as long as nothing is known."""
-        return self._line()[1] if self._num_turns else 0.0
+        return self._line()[1]
 
     def rows_beside(self, num_rows: int, slowdown: float, *, num_more_turns: int = 0) -> float:
         """How many rows more make a turn of `num_rows` take `slowdown` times as long.
@@ -75,8 +69,8 @@ class TurnCost:
         return max(0.0, (slowdown - 1) * (fixed / per_row + num_rows) - num_more_turns * fixed / per_row)
 
     def _line(self) -> tuple[float, float]:
-        """What a turn takes, and each of its rows on top of it."""
-        per_row = self._share_of_rows * self._mean_seconds / self._mean_rows
+        """What a turn takes, and each of its rows on top of it; 0 as long as nothing is known."""
+        per_row = self._share_of_rows * self._mean_seconds / (self._mean_rows or 1.0)
         return (1 - self._share_of_rows) * self._mean_seconds, per_row
 
 
@@ -128,8 +122,7 @@ class Pace:
     def least_seconds(self, sentence: Sentence, rows_of_turns: Sequence[int]) -> float:
         """Half of what a sentence takes that begins now; 0 as long as nothing is known.
 
-        Each of its tokens takes a turn of every lane; these have so many rows. Half: who might be lucky is
-        not given up.
+        Each of its tokens takes a turn of every lane; these have so many rows. Half leaves room for luck.
         """
         steps = min(self._output_ratio.value * len(sentence.source), sentence.options.max_output_tokens)
         turns = sum(map(self._turn_cost.seconds, rows_of_turns))

@@ -41,18 +41,15 @@ class Deadlines:
 
     def add(self, ticket: Ticket) -> None:
         """Notes the ticket's deadline, if it has one."""
-        if ticket.sentence.deadline is not None:
-            entry = (ticket.sentence.deadline, next(self._serial), weakref.ref(ticket))
-            heapq.heappush(self._entries, entry)
+        if (deadline := ticket.sentence.deadline) is not None:
+            heapq.heappush(self._entries, (deadline, next(self._serial), weakref.ref(ticket)))
 
     def pop_passed(self, now: float) -> list[Ticket]:
         """Takes out tickets whose deadline has passed, some of which may have ended otherwise."""
-        passed: list[Ticket] = []
+        passed = []
         while self._entries and self._entries[0][0] <= now:
-            ticket = heapq.heappop(self._entries)[2]()
-            if ticket is not None:
-                passed.append(ticket)
-        return passed
+            passed.append(heapq.heappop(self._entries)[2]())
+        return list(filter(None, passed))
 
     def forget_ended(self, num_there: int, there: Callable[[], Set[Ticket]]) -> None:
         """Keeps the heap from outgrowing the tickets that are still `there`, of which there are so many."""
@@ -137,8 +134,7 @@ class Scheduler:
 
     def remove(self, tickets: Iterable[Ticket]) -> set[Ticket]:
         """Takes out tickets that ended, however they did. Returns the ones that were still there."""
-        sought = frozenset(tickets)
-        if not sought:
+        if not (sought := frozenset(tickets)):
             return set()
         return set(chain.from_iterable(lane.remove(sought) for lane in self._lanes.values()))
 
@@ -162,7 +158,8 @@ class Scheduler:
         for beam_size, lane in list(self._lanes.items()):
             self._lanes[beam_size] = self._lanes.pop(beam_size)
             was_idle = not self.num_running
-            joining = self._joining(lane) if lane.may_be_joined else []
+            # Batches that end as a whole are joined by nobody.
+            joining = self._joining(lane) if self._limits.continuous or not lane.num_running else []
             if joining and self._patience.is_worth(lane, joining):
                 lane.join(joining)
                 for ticket in joining:
@@ -232,24 +229,22 @@ class Scheduler:
         if not was_calm or self._is_calm or not self._limits.continuous:
             return
         bulk = [(t.encoding_at, lane, t) for lane in self._lanes.values() for t in lane.running if t.is_bulk]
-        max_rows = self._max_bulk_rows()
-        num_rows = 0
+        max_rows, num_rows = self._max_bulk_rows(), 0
         beyond: dict[Lane, list[Ticket]] = {}
         for number, (_, lane, ticket) in enumerate(sorted(bulk, key=lambda entry: entry[0])):
             num_rows += lane.beam_size
             if number and num_rows > max_rows:
                 beyond.setdefault(lane, []).append(ticket)
         for lane, tickets in beyond.items():
-            lane.set_back(tickets)
+            # They begin anew, at the heads of their queues.
+            lane.remove(frozenset(tickets))
+            lane.waiting.put_back(tickets)
 
     def _is_late(self, ticket: Ticket, now: float) -> bool:
         """Whether an answer by the deadline is out of reach: each busy lane has a turn for each token."""
         if ticket.sentence.deadline is None:
             return False
-        turns = [_least_rows(lane) for lane in self._lanes.values() if lane.num_running]
+        # Rows of a lane's turn without those who are about to join it, unless it is nobody else's.
+        lanes = ((lane, lane.num_running) for lane in self._lanes.values() if lane.num_running)
+        turns = [(number - len(lane.joining) or number) * lane.beam_size for lane, number in lanes]
         return now + self._pace.least_seconds(ticket.sentence, turns) > ticket.sentence.deadline
-
-
-def _least_rows(lane: Lane) -> int:
-    """Rows of a lane's turn without the tickets that are about to join it, unless it is nobody else's."""
-    return (lane.num_running - len(lane.joining) or lane.num_running) * lane.beam_size

@@ -9,29 +9,18 @@ from pathlib import Path
 
 import click
 
-from dragoman_training.alignment.cli import (
-    existing_file,
-    existing_folder,
-    whole_numbers,
-    with_max_words,
-    with_symmetrize,
-)
+from dragoman_training.alignment import cli as aligning
+from dragoman_training.alignment.cli import existing_file
 from dragoman_training.alignment.links import Method
 from dragoman_training.alignment.training import CHAIN
+from dragoman_training.classics.smt import system as systems
 from dragoman_training.classics.smt.decoder import FEATURES, SearchOptions, Weights, parse_weights
-from dragoman_training.classics.smt.system import (
-    System,
-    SystemOptions,
-    load_system,
-    save_system,
-    train_system,
-)
 from dragoman_training.classics.smt.tuning import bootstrap, tune_system
 from dragoman_training.data.files import read_lines, read_pairs
 from dragoman_training.saved_folder import check_free
 from dragoman_training.time_left import progress_lines
 
-_folder = click.argument("folder", metavar="DIR", type=existing_folder)
+_folder = click.argument("folder", metavar="DIR", type=aligning.existing_folder)
 _threads = click.option(
     "--threads",
     type=click.IntRange(1),
@@ -75,7 +64,7 @@ def smt() -> None:
     help="More text of the target language, for the language model alone.",
 )
 @click.option("--aligner", type=click.Choice(CHAIN), default="hmm", help="Links the words.")
-@with_symmetrize
+@aligning.with_symmetrize
 @click.option(
     "--max-phrase-words",
     type=click.IntRange(1, 20),
@@ -88,7 +77,7 @@ def smt() -> None:
     default="1",
     help="How often n-grams of 1, 2, … words occur at least; the last number holds for longer ones, too.",
 )
-@with_max_words
+@aligning.with_max_words
 @click.option("--stack", type=click.IntRange(1), default=100, help="Hypotheses a stack.")
 @click.option(
     "--distortion-limit",
@@ -126,12 +115,12 @@ def train(
     """
     if (valid_source is None) != (valid_target is None):
         raise click.UsageError("--valid-source and --valid-target belong together")
-    options = SystemOptions(
+    options = systems.SystemOptions(
         aligner=aligner,
         symmetrize=symmetrize,
         max_phrase_words=max_phrase_words,
         order=order,
-        min_counts=whole_numbers(min_counts, "--min-counts"),
+        min_counts=aligning.whole_numbers(min_counts, "--min-counts"),
         max_words=max_words,
         search=SearchOptions(stack_size=stack, distortion_limit=distortion_limit),
     )
@@ -141,11 +130,11 @@ def train(
     if valid_source and not valid:
         raise ValueError(f"{valid_source} is empty: there is nothing to tune the weights on")
     more = list(read_lines(language_model_text)) if language_model_text else []
-    system = train_system(lines, options, more_target=more, say=_say)
+    system = systems.train_system(lines, options, more_target=more, say=_say)
     if valid:
         sources, references = zip(*valid, strict=True)
         system = tune_system(system, sources, references, rounds=rounds, threads=threads, seed=seed, say=_say)
-    save_system(system, out)
+    systems.save_system(system, out)
     _say(f"Saved to {out}.")
 
 
@@ -205,8 +194,8 @@ def evaluate(
     )
 
 
-def _load(folder: Path, weights: str | None) -> System:
-    system = load_system(folder)
+def _load(folder: Path, weights: str | None) -> systems.System:
+    system = systems.load_system(folder)
     return system if weights is None else replace(system, weights=Weights(**parse_weights(weights, FEATURES)))
 
 

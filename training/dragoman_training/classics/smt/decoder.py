@@ -74,9 +74,8 @@ def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:
             if name in given and math.isfinite(float(number)):
                 given[name] = float(number)
                 continue
-        raise ValueError(
-            f"--weights: {part!r} is no NAME=NUMBER of a finite number; names are {', '.join(names)}"
-        )
+        wanted = f"no NAME=NUMBER of a finite number; names are {', '.join(names)}"
+        raise ValueError(f"--weights: {part!r} is {wanted}")
     return given
 
 
@@ -101,17 +100,15 @@ def collect_options(
     start_O, end_O = np.array(starts, np.int64), np.array(ends, np.int64)
     pair_O = np.concatenate([np.zeros(0, np.int64), *pairs])
     known_O = pair_O >= 0
+    known = pair_O[known_O]
     # A word that is passed through is one unknown word.
-    size_O = np.where(known_O, np.diff(table.target_first_P)[pair_O] if len(table) else 1, 1)
+    size_O, static_O = np.ones(len(pair_O), np.int64), np.full(len(pair_O), UNKNOWN_SCORE)
+    size_O[known_O], static_O[known_O] = np.diff(table.target_first_P)[known], table.scores_P4[known] @ tm
     word_first_O = np.concatenate([[0], np.cumsum(size_O)])
     word_W = np.full(int(word_first_O[-1]), language_model.num_words, np.int32)
-    known_W = np.repeat(known_O, size_O)
-    if len(table):
-        offset_O = table.target_first_P[pair_O] - word_first_O[:-1]
-        word_W[known_W] = table.target_W[(np.arange(len(word_W)) + np.repeat(offset_O, size_O))[known_W]]
-        static_O = np.where(known_O, table.scores_P4[pair_O] @ tm, UNKNOWN_SCORE)
-    else:
-        static_O = np.full(len(pair_O), UNKNOWN_SCORE)
+    shift = np.repeat(table.target_first_P[known] - word_first_O[:-1][known_O], size_O[known_O])
+    places = np.flatnonzero(np.repeat(known_O, size_O))
+    word_W[places] = table.target_W[places + shift]
     score_O = static_O - weights.words * size_O - weights.phrases
     estimate_O, later_O = _estimate(language_model, word_first_O, word_W)
     likely_O = score_O + weights.language_model * estimate_O
@@ -174,14 +171,11 @@ class SearchOptions:
     """The farthest jump between source phrases, in words; 0 translates from left to right."""
 
     def __post_init__(self) -> None:
-        if self.stack_size < 1 or self.max_options < 1:
-            raise ValueError(
-                f"a stack of {self.stack_size}, {self.max_options} translations of a phrase: 1 is the least"
-            )
-        if not 0 <= self.distortion_limit <= MAX_DISTORTION:
-            raise ValueError(
-                f"a distortion limit of {self.distortion_limit}: it is from 0 to {MAX_DISTORTION}"
-            )
+        sizes, limit = (self.stack_size, self.max_options), self.distortion_limit
+        if min(sizes) < 1:
+            raise ValueError(f"a stack of {sizes[0]}, {sizes[1]} translations of a phrase: 1 is the least")
+        if not 0 <= limit <= MAX_DISTORTION:
+            raise ValueError(f"a distortion limit of {limit}: it is from 0 to {MAX_DISTORTION}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -197,7 +191,7 @@ class Derivation:
     """In the order of `FEATURES`, without passing through."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class Decoder:
     """Phrases, a language model, and the weights of their features."""
 

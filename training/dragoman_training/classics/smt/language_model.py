@@ -14,9 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dragoman_training.alignment.bitext import Ids, Offsets, Sentences
+from dragoman_training.alignment.bitext import Ids, Numbers, Offsets, Sentences
 
-Numbers = NDArray[np.float64]
 ROOT = 0
 """The node of the empty sequence."""
 ABSENT = -1
@@ -73,8 +72,7 @@ def build_trie(sentences: Sentences, longest: int) -> tuple[Trie, list[Offsets]]
         node_N[inside] = offset + number
         node_KN.append(node_N)
     word_T = np.concatenate(levels).astype(np.int32)
-    childless = np.full(len(levels[-1]) + 1, len(word_T), np.int64)
-    first_T = np.concatenate([*firsts, childless])
+    first_T = np.concatenate([*firsts, np.full(len(levels[-1]) + 1, len(word_T))])
     return Trie(word_T=word_T, first_T=first_T.astype(np.int64)), node_KN
 
 
@@ -110,9 +108,7 @@ class LanguageModel(NamedTuple):
         cls, order: int, num_words: int, trie: Trie, log_T: Numbers, log_backoff_T: Numbers, suffix_T: Offsets
     ) -> "LanguageModel":
         """Adds to the n-grams the states that they lead to."""
-        state_T = np.arange(len(trie))
-        # A node's suffix comes before it.
-        _find_states(np.diff(trie.first_T) > 0, suffix_T, state_T)
+        state_T = _find_states(np.diff(trie.first_T) > 0, suffix_T)
         return cls(order, num_words, trie.word_T, trie.first_T, log_T, log_backoff_T, suffix_T, state_T)
 
     def log_probability(self, sentence: Ids) -> float:
@@ -138,10 +134,13 @@ class LanguageModel(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _find_states(useful_T: NDArray[np.bool_], suffix_T: Offsets, state_T: Offsets) -> None:
+def _find_states(useful_T: NDArray[np.bool_], suffix_T: Offsets) -> Offsets:
+    state_T = np.arange(len(useful_T))
+    # A node's suffix comes before it.
     for node in range(1, len(state_T)):
         if not useful_T[node]:
             state_T[node] = state_T[suffix_T[node]]
+    return state_T
 
 
 @njit(cache=True, nogil=True)
@@ -174,8 +173,7 @@ def estimate(
     """A model of the order from sentences of word numbers below `num_words`.
 
     N-grams of n words that occur less often than `min_counts[n - 1]` are pruned; the last number holds for
-    all longer ones, too. Single words are never pruned. Raises ValueError for orders and numbers that make no
-    model.
+    longer ones, too. Single words are never pruned. Raises ValueError for orders and numbers of no model.
     """
     if not 1 <= order <= MAX_ORDER:
         raise ValueError(f"a language model of order {order}: it is from 1 to {MAX_ORDER}")

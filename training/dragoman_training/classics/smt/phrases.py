@@ -73,22 +73,14 @@ def _extract(
                 low, high = min(low, lowest_target[last]), max(high, highest_target[last])
                 if high < 0 or high - low >= max_words:
                     continue
-                closed = True
-                for j in range(low, high + 1):
-                    if highest_source[j] >= 0 and (lowest_source[j] < first or highest_source[j] > last):
-                        closed = False
-                        break
-                if not closed:
+                own = slice(low, high + 1)
+                if lowest_source[own].min() < first or highest_source[own].max() > last:
                     continue
                 # Words without links may stand at either end.
                 start = low
                 while start >= 0 and high - start < max_words and (start == low or highest_source[start] < 0):
-                    end = high
-                    while (
-                        end < num_targets
-                        and end - start < max_words
-                        and (end == high or highest_source[end] < 0)
-                    ):
+                    end, beyond = high, min(num_targets, start + max_words)
+                    while end < beyond and (end == high or highest_source[end] < 0):
                         if found < len(spans):
                             spans[found, :2] = source_offset + first, source_offset + last + 1
                             spans[found, 2:] = target_offset + start, target_offset + end + 1
@@ -164,26 +156,20 @@ class PhraseTable:
         return words
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        return {
-            "max_words": np.array(self.max_words),
-            "word": self.trie.word_T,
-            "child": self.trie.first_T,
-            "first": self.first_T,
-            "target_first": self.target_first_P,
-            "target": self.target_W,
-            "scores": self.scores_P4,
-        }
+        """What is saved."""
+        own = {name: getattr(self, field) for name, field in _SAVED.items()}
+        trie = {"word": self.trie.word_T, "child": self.trie.first_T}
+        return {"max_words": np.array(self.max_words), **trie, **own}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "PhraseTable":
-        return cls(
-            max_words=int(arrays["max_words"]),
-            trie=Trie(word_T=arrays["word"], first_T=arrays["child"]),
-            first_T=arrays["first"],
-            target_first_P=arrays["target_first"],
-            target_W=arrays["target"],
-            scores_P4=arrays["scores"],
-        )
+        """What was saved."""
+        trie = Trie(word_T=arrays["word"], first_T=arrays["child"])
+        own = {field: arrays[name] for name, field in _SAVED.items()}
+        return cls(max_words=int(arrays["max_words"]), trie=trie, **own)
+
+
+_SAVED = {"first": "first_T", "target_first": "target_first_P", "target": "target_W", "scores": "scores_P4"}
 
 
 def learn_phrases(bitext: Bitext, links: Sequence[Matrix], max_words: int, max_options: int) -> PhraseTable:

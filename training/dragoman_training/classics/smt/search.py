@@ -131,11 +131,8 @@ def search(
                         stacks[stack, counts[stack]] = new
                         number_H8[new, PLACE] = counts[stack]
                         counts[stack] += 1
-    best = NOTHING
-    for place in range(counts[num_words]):
-        one = stacks[num_words, place]
-        if best == NOTHING or score_H[one] > score_H[best]:
-            best = one
+    complete = stacks[num_words, : counts[num_words]]
+    best = complete[np.argmax(score_H[complete])] if len(complete) else NOTHING
     return Graph(number_H8[:num_hypotheses], score_H[:num_hypotheses], best)
 
 

@@ -20,6 +20,7 @@ from dragoman_training.alignment.training import TrainingOptions, train_aligner,
 from dragoman_training.classics.smt.decoder import Decoder, Derivation, SearchOptions, Weights
 from dragoman_training.classics.smt.language_model import LanguageModel, estimate
 from dragoman_training.classics.smt.phrases import PhraseTable, learn_phrases
+from dragoman_training.time_left import Say
 
 JOINER = "￭"
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -92,9 +93,7 @@ class System:
         self, lines: Sequence[str], num_best: int, *, threads: int = 1, report: Report = lambda done: None
     ) -> Iterator[list[tuple[str, Derivation]]]:
         """The best translations of each line, each text once, the best first."""
-        decoder = Decoder(
-            table=self.table, language_model=self.language_model, weights=self.weights, options=self.search
-        )
+        decoder = Decoder(self.table, self.language_model, self.weights, self.search)
 
         def decode(line: str) -> list[tuple[str, Derivation]]:
             words = self.source_casing.within(split_words(line))
@@ -117,8 +116,8 @@ class System:
 
     def _text(self, derivation: Derivation, *, large: bool) -> str:
         """A translation begins with a capital where its source does."""
-        words = [word if isinstance(word, str) else self.target.words[word] for word in derivation.words]
-        line = join_words(words)
+        words = self.target.words
+        line = join_words(word if isinstance(word, str) else words[word] for word in derivation.words)
         return line[:1].upper() + line[1:] if large else line
 
 
@@ -162,7 +161,6 @@ def load_system(folder: Path) -> System:
 MAX_STORED_OPTIONS = 50
 """Translations of a source phrase that are saved."""
 BLOCK_PAIRS = 10_000
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,11 +14,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dragoman_training.alignment.bitext import Numbers
 from dragoman_training.classics.smt.decoder import Weights
-from dragoman_training.classics.smt.system import Say, System
+from dragoman_training.classics.smt.system import System
+from dragoman_training.time_left import Say
 
-Numbers = NDArray[np.float64]
-Counts = NDArray[np.float64]
+Counts = Numbers
 ORDER = 4
 MARGIN = 1.0
 """How far beyond the first and the last crossing γ is tried."""
@@ -58,14 +59,9 @@ def search_line(
     offset_N: Numbers, slope_N: Numbers, counts_N10: Counts, first_S: NDArray[np.int64]
 ) -> tuple[float, float]:
     """The γ in the middle of the best interval, and its BLEU. Of equals the one nearest to 0."""
-    num_sentences = len(first_S) - 1
-    at = np.zeros(len(offset_N))
-    change_N10 = np.zeros((len(offset_N), counts_N10.shape[1]))
-    total = np.zeros(counts_N10.shape[1])
-    num_changes = 0
-    hull = np.zeros(len(offset_N), np.int64)
-    start_of = np.zeros(len(offset_N))
-    for sentence in range(num_sentences):
+    at, start_of, hull = np.zeros(len(offset_N)), np.zeros(len(offset_N)), np.zeros(len(offset_N), np.int64)
+    change_N10, total, num_changes = np.zeros_like(counts_N10), np.zeros(counts_N10.shape[1]), 0
+    for sentence in range(len(first_S) - 1):
         first, end = first_S[sentence], first_S[sentence + 1]
         # By slope; of equal slopes the highest line last.
         order = first + np.argsort(offset_N[first:end], kind="mergesort")

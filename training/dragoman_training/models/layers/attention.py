@@ -16,6 +16,8 @@ from torch.nn import functional
 
 MASKED = -1e4
 """Score of a padded position; its exponential is exactly 0 in every precision."""
+Factors = Tensor | None
+"""What weights are multiplied by after the softmax, if by anything."""
 
 
 class Attention(nn.Module, ABC):
@@ -39,12 +41,7 @@ class Attention(nn.Module, ABC):
 
     @abstractmethod
     def forward(
-        self,
-        query_SQD: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        mask_ST: Tensor,
-        window_SQT: Tensor | None = None,
+        self, query_SQD: Tensor, keys: Tensor, values: Tensor, mask_ST: Tensor, window_SQT: Factors = None
     ) -> tuple[Tensor, Tensor]:
         """Returns context [S, Q, D] and weights [S, Q, T]; a position that is masked weighs exactly 0.
 
@@ -67,18 +64,13 @@ class ScoredAttention(Attention):
         """How well each query matches each key: [S, Q, T], before mask and softmax."""
 
     def forward(
-        self,
-        query_SQD: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        mask_ST: Tensor,
-        window_SQT: Tensor | None = None,
+        self, query_SQD: Tensor, keys: Tensor, values: Tensor, mask_ST: Tensor, window_SQT: Factors = None
     ) -> tuple[Tensor, Tensor]:
         return attend(self.scores(query_SQD, keys), values, mask_ST, window_SQT)
 
 
 def attend(
-    scores_SQT: Tensor, values_STD: Tensor, mask_ST: Tensor, window_SQT: Tensor | None = None
+    scores_SQT: Tensor, values_STD: Tensor, mask_ST: Tensor, window_SQT: Factors = None
 ) -> tuple[Tensor, Tensor]:
     """Softmax of the scores over source positions, and the sum of values it weighs.
 
@@ -121,9 +113,8 @@ class ScaledDotAttention(DotAttention):
         if query_SQD.device.type == "cpu":
             # PyTorch computes bf16 in float32 there, or has a kernel whose gradients take as long.
             return super().context(query_SQD, keys, values, mask_ST)
-        return functional.scaled_dot_product_attention(
-            query_SQD, keys, values, attn_mask=mask_ST.unsqueeze(-2) != 0
-        )
+        given, is_seen = (query_SQD, keys, values), mask_ST.unsqueeze(-2) != 0
+        return functional.scaled_dot_product_attention(*given, attn_mask=is_seen)
 
     def causal(self, query_SQD: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """The context of queries that look at their own position and those before it."""
@@ -185,24 +176,14 @@ class HeadedAttention(Attention):
         self.heads = ScaledDotAttention()
 
     def forward(
-        self,
-        query_SQD: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        mask_ST: Tensor,
-        window_SQT: Tensor | None = None,
+        self, query_SQD: Tensor, keys: Tensor, values: Tensor, mask_ST: Tensor, window_SQT: Factors = None
     ) -> tuple[Tensor, Tensor]:
         """Returns context [S, Q, D] and, as weights [S, Q, T], the mean over heads."""
         context_SQD, weights_SHQT = self.by_head(query_SQD, keys, values, mask_ST, window_SQT)
         return context_SQD, weights_SHQT.mean(dim=1)
 
     def by_head(
-        self,
-        query_SQD: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        mask_ST: Tensor,
-        window_SQT: Tensor | None = None,
+        self, query_SQD: Tensor, keys: Tensor, values: Tensor, mask_ST: Tensor, window_SQT: Factors = None
     ) -> tuple[Tensor, Tensor]:
         """Context, and the weights of every head, [S, H, Q, T]."""
         window_S1QT = None if window_SQT is None else window_SQT.unsqueeze(1)
@@ -224,8 +205,7 @@ class HeadedAttention(Attention):
 class MultiHeadAttention(HeadedAttention):
     """Queries, keys and values of any widths, each with a projection of its own.
 
-    The paper's output projection is left to the reader of the context: what multiplies a product of matrices
-    is one matrix.
+    The paper's output projection is left to the reader of the context: two matrices in a row are one.
     """
 
     def __init__(self, *, query_size: int, value_size: int, units: int, heads: int) -> None:

@@ -1,7 +1,6 @@
 """Recurrent layers: encoders' over padded sentences, in one direction or both; decoders' cells and stacks.
 
-Shapes: S sentences, R rows, T source positions, U target positions, D input width, H hidden units,
-G = gates · H.
+Shapes: S sentences, R rows, T source and U target positions, D input width, H hidden units, G = gates · H.
 """
 
 from typing import Literal
@@ -23,11 +22,10 @@ class BidirectionalLayer(nn.Module):
 
     def __init__(self, cell: Cell, input_size: int, hidden_size: int) -> None:
         super().__init__()
-        rnn = nn.LSTM if cell == "lstm" else nn.GRU
         self.cell = cell
         self.hidden_size = hidden_size
-        self.forward_rnn = rnn(input_size, hidden_size, batch_first=True)
-        self.backward_rnn = rnn(input_size, hidden_size, batch_first=True)
+        self.forward_rnn = recurrent_layer(cell, input_size, hidden_size)
+        self.backward_rnn = recurrent_layer(cell, input_size, hidden_size)
 
     def forward(self, inputs_STD: Tensor, length_S: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Returns states [S, T, 2H], 0 at padding, and the last state of each direction, [S, H] twice.
@@ -35,16 +33,14 @@ class BidirectionalLayer(nn.Module):
         The backward direction's last state is the one at the sentence's first token.
         """
         position_T = torch.arange(inputs_STD.shape[1], device=inputs_STD.device)
-        inside_ST1 = (position_T < length_S.unsqueeze(1)).unsqueeze(2)
         last_S1 = (length_S - 1).unsqueeze(1)
-        mirror_ST1 = torch.where(inside_ST1.squeeze(2), last_S1 - position_T, position_T).unsqueeze(2)
-
+        inside_ST = position_T <= last_S1
+        mirror_ST1 = torch.where(inside_ST, last_S1 - position_T, position_T).unsqueeze(2)
         ahead_STH, _ = self.forward_rnn(inputs_STD)
         mirrored_STD = inputs_STD.gather(1, mirror_ST1.expand_as(inputs_STD))
         back_mirrored_STH, _ = self.backward_rnn(mirrored_STD)
         back_STH = back_mirrored_STH.gather(1, mirror_ST1.expand_as(back_mirrored_STH))
-
-        states_ST2H = torch.cat([ahead_STH, back_STH], dim=2) * inside_ST1
+        states_ST2H = torch.cat([ahead_STH, back_STH], dim=2) * inside_ST.unsqueeze(2)
         index_S1H = last_S1.unsqueeze(2).expand(-1, 1, self.hidden_size)
         return states_ST2H, ahead_STH.gather(1, index_S1H).squeeze(1), back_STH[:, 0]
 
@@ -183,9 +179,8 @@ class StackedRecurrent(nn.Module):
             names = ("hidden", "cell") if isinstance(layer, nn.LSTM) else ("hidden",)
             # cuDNN refuses views of another layout.
             first = tuple(state[f"{name}{number}"].unsqueeze(0).contiguous() for name in names)
-            states, _ = layer(
-                self.dropout(states) if number else states, first if len(first) > 1 else first[0]
-            )
+            states = self.dropout(states) if number else states
+            states, _ = layer(states, first if len(first) > 1 else first[0])
         return states
 
     def step(self, inputs_RD: Tensor, state: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:

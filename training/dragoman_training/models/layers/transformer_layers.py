@@ -132,10 +132,8 @@ class DecoderLayer(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """All target positions at once, and the weights of every head over the source, [S, H, U, T]."""
         x_SUD = self._after_past(x_SUD)
-        residual = self.cross_residual
-        change, weights_SHUT = self.cross_attention.by_head(
-            residual.before(x_SUD), keys_SHTA, values_SHTA, mask_ST
-        )
+        residual, encoded = self.cross_residual, (keys_SHTA, values_SHTA, mask_ST)
+        change, weights_SHUT = self.cross_attention.by_head(residual.before(x_SUD), *encoded)
         return self.feed_forward_residual.wrap(residual.after(x_SUD, change), self.feed_forward), weights_SHUT
 
     def step(
