@@ -133,23 +133,21 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     folder = tmp_path_factory.mktemp("watched")
     write_bundle(folder / "models", slowness=100)
     metrics_port = free_port()
-    options = ("--models", folder / "models", "--port", 0, "--threads", 2, "--metrics-port", metrics_port)
-    server = ServerProcess(*map(str, options))
     is_over = threading.Event()
-    try:
-        address = f"localhost:{server.wait_for('ready')['port']}"
-        with running_prometheus(metrics_port, folder) as prometheus, ThreadPoolExecutor(1) as hands:
-            calling = hands.submit(call_until, is_over, address)
-            try:
-                time.sleep(4)
-                server.process.send_signal(signal.SIGHUP)
-                time.sleep(2)
-                yield prometheus
-            finally:
-                is_over.set()
-                calling.result(60)
-    finally:
-        server.kill()
+    with (
+        ServerProcess(folder / "models", "--threads", 2, "--metrics-port", metrics_port) as server,
+        running_prometheus(metrics_port, folder) as prometheus,
+        ThreadPoolExecutor(1) as hands,
+    ):
+        calling = hands.submit(call_until, is_over, server.address)
+        try:
+            time.sleep(4)
+            server.process.send_signal(signal.SIGHUP)
+            time.sleep(2)
+            yield prometheus
+        finally:
+            is_over.set()
+            calling.result(60)
 
 
 def name(legend: str, labels: dict[str, str]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.deploy.conftest import ROOT
-from tests.e2e.server_process import ServerProcess
+from tests.server.server_process import ServerProcess
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 VERSION = PROJECT["project"]["version"]
@@ -74,9 +74,7 @@ def test_an_empty_environment_serves_and_calls(built: tuple[Path, Path], tmp_pat
     assert run(dragoman, "--version") == f"dragoman, version {VERSION}"
     where = "import dragoman, dragoman_files, dragoman_server as s; print(dragoman.__file__, s.__file__)"
     assert all(str(site) in path for path in run(str(python), "-c", where).split())
-    server = ServerProcess(ROOT / "models", "auto", command=[dragoman])
-    try:
+    with ServerProcess(ROOT / "models", command=[dragoman, "serve"]) as server:
         options = ["--server", server.address, "--from", "de", "--to", "en"]
         assert run(dragoman, "translate", *options, "Guten Morgen.") == "Good morning."
-    finally:
-        assert server.stop() == 0
+        assert server.stop()[0] == 0
