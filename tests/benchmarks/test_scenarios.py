@@ -81,9 +81,8 @@ def test_serve_measures_both_modes_at_every_load(benchmark: Run, source: Path) -
     served = next(row["value"] for row in ran.results["aims"] if "a sentence a call" in row["name"])
     assert served == pytest.approx(capacity["continuous"] / capacity["offline"])
     rows = ran.results["rows"]
-    assert [(row["mode"], row["load"]) for row in rows] == [
-        (mode, load) for load in (0.25, 0.5) for mode in ("continuous", "request")
-    ]
+    cases = [(mode, load) for load in (0.25, 0.5) for mode in ("continuous", "request")]
+    assert [(row["mode"], row["load"]) for row in rows] == cases
     alone, beside = ran.results["beside_bulk"]
     for row in (*rows, alone, beside):
         assert 0 < row["p50_ms"] <= row["p95_ms"] <= row["p99_ms"]
@@ -104,9 +103,8 @@ def test_text_measures_what_comes_through(benchmark: Run, tmp_path: Path) -> Non
     (tmp_path / "de").write_text("Der Hund ist da.\nIch habe ein Haus.\n")
     (tmp_path / "en").write_text("The dog is there.\nI have a house.\n")
     files = ("--input", tmp_path / "de", "--reference", tmp_path / "en")
-    found = benchmark(
-        "text", "--hard-texts", tmp_path / "hard", *files, "--repeats", 1, "--kinds", "url"
-    ).results
+    options = ("--hard-texts", tmp_path / "hard", *files, "--repeats", 1, "--kinds", "url")
+    found = benchmark("text", *options).results
     counted = [(row["kind"], row["num_lines"], row["num_on"]) for row in found["hard_texts"]]
     assert counted == [("placeholder", 1, 1), ("markup", 1, 1), ("all", 2, 2)]
     assert all(row["num_on"] == row["num_lines"] == 2 for row in (*found["kept"], *found["terms"]))
@@ -185,9 +183,8 @@ def test_peers_are_one_table_whose_results_are_kept_as_they_come(
     assert ["over_fxtranslate" in row for row in rows[:4]] == [False, False, True, True]
     of_offline = {row["what"] for row in rows if row.get("of_offline", 0) > 0}
     assert of_offline == {"served, a caller", "served, a job"}
-    assert {row["what"] for row in rows[4:]} - of_offline == {
-        *("served, many callers", "served at 50% load", "memory")
-    }
+    others = {row["what"] for row in rows[4:]} - of_offline
+    assert others == {"served, many callers", "served at 50% load", "memory"}
     # The time was over at once: each was done once.
     cells = [json.loads(line) for line in (tmp_path / "models" / "cells.jsonl").read_text().splitlines()]
     values = [row[system] for row in rows for system in ("engine", *PEERS) if system in row]
@@ -232,9 +229,8 @@ def lost_of(chosen: Sequence[Line], bundle: Bundle, answer: Answer) -> list[tupl
     """The lines that do not come through, with what came of them."""
     lost = []
     for line in chosen:
-        options = TranslationOptions(
-            beam_size=1, length_penalty=1.0, text_format=TextFormat.HTML if line.is_html else TextFormat.PLAIN
-        )
+        form = TextFormat.HTML if line.is_html else TextFormat.PLAIN
+        options = TranslationOptions(beam_size=1, length_penalty=1.0, text_format=form)
         found = translated(line.text, bundle, options, answer).text
         other = translated(line.same_as, bundle, options, answer).text if line.same_as else None
         if not line.passes(found, other):

@@ -76,12 +76,8 @@ def running_prometheus(metrics_port: int, folder: Path) -> Iterator[Prometheus]:
     config = folder / "prometheus.yml"
     config.write_text(yaml.safe_dump({"global": times, "rule_files": rules, "scrape_configs": [job]}))
     address = f"127.0.0.1:{free_port()}"
-    options = [
-        f"--config.file={config}",
-        f"--storage.tsdb.path={folder}/data",
-        f"--web.listen-address={address}",
-    ]
-    process = subprocess.Popen(["prometheus", *options])
+    options = [f"--storage.tsdb.path={folder}/data", f"--web.listen-address={address}"]
+    process = subprocess.Popen(["prometheus", f"--config.file={config}", *options])
     until = time.monotonic() + 60
     try:
         while True:

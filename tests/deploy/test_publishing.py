@@ -47,9 +47,8 @@ def test_a_wheel_holds_the_packages_and_nothing_else(built: tuple[Path, Path]) -
 def test_an_archive_of_source_holds_no_models_and_no_tests(built: tuple[Path, Path]) -> None:
     with tarfile.open(built[0]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {name.partition("/")[0] for name in names if "/" in name} == {
-        *("bundle", "clients", "export", "proto", "server", "training")
-    }
+    folders = {name.partition("/")[0] for name in names if "/" in name}
+    assert folders == {"bundle", "clients", "export", "proto", "server", "training"}
     assert {"README.md", "LICENSE", "pyproject.toml", "proto/google/LICENSE"} <= names
 
 
@@ -65,10 +64,8 @@ def test_an_empty_environment_serves_and_calls(built: tuple[Path, Path], tmp_pat
 
     def run(*command: str) -> str:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-        )
-        return done.stdout.strip()
+        place = {"cwd": tmp_path, "env": environment}
+        return subprocess.run(command, **place, capture_output=True, text=True, check=True).stdout.strip()
 
     dragoman = str(tmp_path / "bin" / "dragoman")
     assert run(dragoman, "--version") == f"dragoman, version {VERSION}"

@@ -9,13 +9,14 @@ import pytest
 import sacrebleu
 from dragoman_bundle import Bundle, open_bundle
 from tests.conftest import WORDS
+from tests.engine import house
 from tests.server.calls import GERMAN, item, linked, translate
 from tests.server.conftest import CPU, StartServer
 from tests.shipped import shipped_bundle
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig, RequestLimits
-from dragoman_server.engine import BatchStepped, EngineLimits, Event, SearchOptions, Sentence
+from dragoman_server.engine import BatchStepped, EngineLimits, Event, Sentence
 from dragoman_server.engine.onnx.opening import GREEDY_SHORTLIST_VOCABULARY
 from dragoman_server.models.loader import decoder_options, engine_limits, open_engine
 
@@ -23,8 +24,7 @@ SHIPPED = shipped_bundle("de-en")
 
 
 def sentence(bundle: Bundle, beam_size: int) -> Sentence:
-    options = SearchOptions(beam_size=beam_size, num_hypotheses=1, length_penalty=1.0, max_output_tokens=8)
-    return Sentence(source=(10, 11, 12, bundle.manifest.source_ids.eos), options=options)
+    return house.sentence(10, 11, 12, bundle.manifest.source_ids.eos, steps=8, beam_size=beam_size)
 
 
 def test_an_engine_without_a_server_has_the_limits_that_one_of_a_server_has_by_default() -> None:
