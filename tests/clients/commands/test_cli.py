@@ -228,7 +228,7 @@ NEEDS_NONE = {
 """Commands that need no argument, and what they say where there are no models, tokens or servers."""
 
 
-@pytest.mark.parametrize("path", commands(main), ids=" ".join)
+@pytest.mark.parametrize("path", list(commands(main)), ids=" ".join)
 def test_a_command_has_its_help_and_a_bare_one_says_what_it_lacks(path, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     runner = CliRunner(env={"DRAGOMAN_SERVER": "127.0.0.1:1"})
