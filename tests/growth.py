@@ -1,8 +1,10 @@
-"""Whether work takes time in proportion to its size, by the time that the process itself computes."""
+"""Whether work takes time in proportion to its size, by the processor's time, and how much memory it has."""
 
 import gc
 import time
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 MIN_SECONDS = 0.02
 """Less is too little to be timed."""
@@ -41,3 +43,14 @@ def assert_linear(work: Callable[[int], object], size: int, max_size: int = 1 <<
         told.append(f"{once:.3f} s at {size}, {twice:.3f} s at {2 * size}")
         size = min(2 * size, max_size)
     raise AssertionError("; ".join(told))
+
+
+@contextmanager
+def memory_below(num_bytes: int) -> Iterator[None]:
+    """Asserts that what Python has at a time in the block, beside what it had, is less than that."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < num_bytes
+    finally:
+        tracemalloc.stop()

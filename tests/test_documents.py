@@ -105,6 +105,23 @@ def test_documents_keep_to_their_length() -> None:
     for generated in ("reference/recipes", "reference/server", "research/attention"):
         del limits[HOUSE / "docs" / f"{generated}.md"]
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in limits}
-    assert {
-        str(path.relative_to(HOUSE)): lengths[path] for path in limits if lengths[path] > limits[path]
-    } == {}
+    assert names([path for path in limits if lengths[path] > limits[path]]) == []
+
+
+def known_tests() -> set[str]:
+    """The names of all tests."""
+    sources = [path.read_text() for path in (HOUSE / "tests").rglob("test_*.py")]
+    pattern = re.compile(r"^(?:async )?def (test_\w+)", re.MULTILINE)
+    return {name for source in sources for name in pattern.findall(source)}
+
+
+def test_each_claim_of_security_names_a_test_that_there_is() -> None:
+    security = (HOUSE / "SECURITY.md").read_text()
+    defended = security.split("## What is defended")[1].split("## What is not")[0]
+    rows = [line for line in defended.splitlines() if line.startswith("| ")][2:]
+    tests = known_tests()
+    assert len(rows) > 10
+    for row in rows:
+        named = re.findall(r"`(test_\w+)`", row)
+        assert named, row
+        assert set(named) <= tests, row

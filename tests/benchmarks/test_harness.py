@@ -109,9 +109,7 @@ def test_bundles_are_measured_side_by_side(benchmark: Callable[..., Any], tmp_pa
         "tests/ud-pud/pud.en": ["The dog is there."],
         "tatoeba-de-en/val.de": ["Ich habe ein Haus."],
         "tatoeba-de-en/val.en": ["I have a house."],
-        "hard-texts/de-en.jsonl": [
-            '{"text": "Hallo {a}!", "kind": "x", "must": [["{a}"]], "must_not": ["y"]}'
-        ],
+        "hard-texts/de-en.jsonl": ['{"text": "Hallo {a}!", "kind": "x", "must": [["{a}"]]}'],
         "strings.tsv": ["Hund\tdog"],
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -124,17 +122,13 @@ def test_bundles_are_measured_side_by_side(benchmark: Callable[..., Any], tmp_pa
         "--strings", tmp_path / "strings.tsv", "--mixed", mixed, "--limit", 2, "--beam", 1,
     )  # fmt: skip
     assert [row["texts"] for row in ran.results["scores"]] == ["ud-pud", "tatoeba val"] * 2
-    assert [(row["texts"], row["count"]) for row in ran.results["shares"]] == [
-        ("common words", 2),
-        ("interface strings", 1),
-        ("hard texts", 1),
-    ] * 2
+    shares = [(row["texts"], row["count"]) for row in ran.results["shares"]]
+    assert shares == [("common words", 2), ("interface strings", 1), ("hard texts", 1)] * 2
     assert all(row["right"] == 1 for row in ran.results["shares"] if row["texts"] == "hard texts")
     rated = [(row["texts"], row["count"]) for row in ran.results["confidence"]]
     assert rated == [("ud-pud", 1), ("tatoeba val", 1)] * 2
     assert all(0 < row["confidence"] < 1 for row in ran.results["confidence"])
     # Each line is translated as the reference has it.
-    assert {(row["false"], row["faulty"], row["hit"], row["told"]) for row in ran.results["warnings"]} == {
-        (0, 0, None, 0)
-    }
+    for row in ran.results["warnings"]:
+        assert (row["false"], row["faulty"], row["hit"], row["told"]) == (0, 0, None, 0)
     assert len(mixed.read_text().splitlines()) == 6

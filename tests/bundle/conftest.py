@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from dragoman_bundle import read_manifest
 from dragoman_bundle.manifest import Manifest, TensorContract, TensorSpec
 from dragoman_bundle.writer import seal, staged_bundle
 from onnx import helper
@@ -28,6 +29,11 @@ def tokenizer_model() -> bytes:
 @pytest.fixture(scope="session")
 def other_tokenizer_model() -> bytes:
     return train_tokenizer(15)
+
+
+def reseal(folder: Path, **changes: object) -> None:
+    """Lists the files that a bundle has now, with their checksums, in its manifest."""
+    seal(folder, replace(read_manifest(folder), **changes))
 
 
 def spec(name: str, *shape: str | int) -> TensorSpec:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from dragoman_bundle import BundleError, open_bundle
-from dragoman_bundle.bundle import read_manifest
 from dragoman_bundle.cli import copy, list_bundles
-from dragoman_bundle.writer import copy_bundle, seal
+from dragoman_bundle.writer import copy_bundle
+from tests.bundle.conftest import reseal
 
 import dragoman.cli.models as models_command
 
@@ -27,7 +27,7 @@ def test_a_copy_is_a_whole_bundle_of_its_own_name(bundle_folder: Path, tmp_path:
 def test_the_card_of_a_copy_has_its_name(bundle_folder: Path, tmp_path: Path) -> None:
     # As a card begins that export wrote.
     (bundle_folder / "README.md").write_text("# de-en, version 1\n\nGood.\n")
-    seal(bundle_folder, read_manifest(bundle_folder))
+    reseal(bundle_folder)
     copied = copy_bundle(bundle_folder, tmp_path / "legal" / "7")
     assert (copied.path / "README.md").read_text() == "# legal, version 7\n\nGood.\n"
 

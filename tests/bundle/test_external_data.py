@@ -5,11 +5,11 @@ from pathlib import Path
 
 import onnx
 import pytest
-from dragoman_bundle import BundleFileError, Manifest, open_bundle
+from dragoman_bundle import BundleFileError, open_bundle
 from dragoman_bundle.checked_files import FIELDS, external_files
-from dragoman_bundle.writer import seal
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from onnx import TensorProto, helper
+from tests.bundle.conftest import reseal
 
 
 def tensor(*locations: str) -> TensorProto:
@@ -124,7 +124,7 @@ def with_graph(folder: Path, *locations: str) -> Path:
     """The bundle with a graph that names these files, and checksums of all that is listed."""
     content = helper.make_model(graph(*map(tensor, locations))).SerializeToString()
     (folder / "int8" / "encoder.onnx").write_bytes(content)
-    seal(folder, Manifest.from_json((folder / "manifest.json").read_text()))
+    reseal(folder)
     return folder
 
 
@@ -138,24 +138,15 @@ def test_a_file_that_is_listed_may_be_named(bundle_folder: Path, name: str) -> N
 def test_a_file_that_is_not_listed_is_refused(bundle_folder: Path) -> None:
     with_graph(bundle_folder, "other.bin")
     (bundle_folder / "int8" / "other.bin").write_bytes(bytes(8))
-    with pytest.raises(
-        BundleFileError, match=r"int8/encoder\.onnx takes tensors from 'other\.bin', which is not among"
-    ):
+    with pytest.raises(BundleFileError, match=r"int8/encoder\.onnx takes tensors from 'other\.bin', which"):
         open_bundle(bundle_folder)
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        "../shared.spm",
-        "../int8/decoder_step.onnx",
-        "x/../decoder_step.onnx",
-        "/etc/hostname",
-        "..",
-        "",
-        "shared.spm",
-        "..\\shared.spm",
-        "*/_ORT_MEM_ADDR_/*",
+        *("../shared.spm", "../int8/decoder_step.onnx", "x/../decoder_step.onnx", "/etc/hostname", ".."),
+        *("", "shared.spm", "..\\shared.spm", "*/_ORT_MEM_ADDR_/*"),
     ],
 )
 def test_a_way_out_of_the_graph_s_folder_is_refused(bundle_folder: Path, name: str) -> None:
@@ -165,6 +156,6 @@ def test_a_way_out_of_the_graph_s_folder_is_refused(bundle_folder: Path, name: s
 
 def test_bytes_that_are_no_graph_are_refused(bundle_folder: Path) -> None:
     (bundle_folder / "int8" / "encoder.onnx").write_bytes(b"fp32 encoder" * 99)
-    seal(bundle_folder, Manifest.from_json((bundle_folder / "manifest.json").read_text()))
+    reseal(bundle_folder)
     with pytest.raises(BundleFileError, match=r"encoder\.onnx can't be read as a graph: it is no graph"):
         open_bundle(bundle_folder)

@@ -7,9 +7,11 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import grpc
 import pytest
+import trustme
 from click.testing import CliRunner
 from google.protobuf import any_pb2, duration_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
@@ -91,19 +93,14 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
             self.calls_before_outage -= is_before
             failure = self.outage.popleft() if self.outage and not is_before else None
         if failure is not None:
-            context.abort_with_status(rpc_status.to_status(failure))
+            abort(context, failure)
+        wrong = {"texts": "holds too many"} if len(request.texts) > self.max_texts else {}
         for index, text in enumerate(request.texts):
             if text.startswith("!"):
-                field, description = f"texts[{index}]", "starts with !, unlike texts[0]"
-                details = bad_request(field, description)
-                context.abort_with_status(
-                    rpc_status.to_status(status("INVALID_ARGUMENT", f"{field}: {description}", details))
-                )
-        if len(request.texts) > self.max_texts:
-            details = bad_request("texts", "holds too many")
-            context.abort_with_status(
-                rpc_status.to_status(status("INVALID_ARGUMENT", "texts: holds too many", details))
-            )
+                wrong = {f"texts[{index}]": "starts with !, unlike texts[0]"}
+        for field, description in wrong.items():
+            details = bad_request(field, description)
+            abort(context, status("INVALID_ARGUMENT", f"{field}: {description}", details))
         with self._lock:
             is_full = self.queued + len(request.texts) > self.max_queue
             if not is_full:
@@ -111,7 +108,7 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
                 self.in_flight += 1
                 self.max_in_flight = max(self.max_in_flight, self.in_flight)
         if is_full:
-            context.abort_with_status(rpc_status.to_status(status("RESOURCE_EXHAUSTED", "queue is full")))
+            abort(context, status("RESOURCE_EXHAUSTED", "queue is full"))
         time.sleep(self.delay_seconds)
         if self.holds_calls:
             self.call_ended.wait(60)
@@ -186,7 +183,11 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
 
     def _fail(self, context) -> None:
         if self.failures:
-            context.abort_with_status(rpc_status.to_status(self.failures.popleft()))
+            abort(context, self.failures.popleft())
+
+
+def abort(context: grpc.ServicerContext, failure: status_pb2.Status) -> None:
+    context.abort_with_status(rpc_status.to_status(failure))
 
 
 def translate(text: str, wanted: int = 1, return_alignments: bool = False) -> pb.Translation:
@@ -320,28 +321,37 @@ class ScriptedServer:
         self._server.stop(grace=0).wait()
         self._pool.shutdown()
 
+    def __enter__(self) -> "ScriptedServer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def certified_server(authority: trustme.CA, name: str) -> ScriptedServer:
+    """One over TLS whose certificate is for `name`."""
+    own = authority.issue_cert(name)
+    pair = (own.private_key_pem.bytes(), own.cert_chain_pems[0].bytes())
+    return ScriptedServer(grpc.ssl_server_credentials([pair]))
+
 
 @pytest.fixture
 def small_message_server() -> Iterator[ScriptedServer]:
     """One that takes messages of no more than 10,000 bytes."""
-    scripted = ScriptedServer(max_message_bytes=10_000)
-    yield scripted
-    scripted.stop()
+    with ScriptedServer(max_message_bytes=10_000) as scripted:
+        yield scripted
 
 
 @pytest.fixture
 def server() -> Iterator[ScriptedServer]:
-    scripted = ScriptedServer()
-    yield scripted
-    scripted.stop()
+    with ScriptedServer() as scripted:
+        yield scripted
 
 
 @pytest.fixture
 def servers() -> Iterator[Servers]:
-    started = [ScriptedServer() for _ in range(3)]
-    yield started
-    for each in started:
-        each.stop()
+    with ExitStack() as stack:
+        yield [stack.enter_context(ScriptedServer()) for _ in range(3)]
 
 
 @pytest.fixture

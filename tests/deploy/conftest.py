@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import yaml
 from prometheus_client import CollectorRegistry
@@ -46,11 +45,14 @@ def _interpolate(value: Any) -> Any:
     return _DEFAULT.sub(r"\1", value) if isinstance(value, str) else value
 
 
+def load(path: str) -> Any:
+    return yaml.safe_load((ROOT / path).read_text())
+
+
 @pytest.fixture(scope="session")
 def compose() -> Tree:
     """docker-compose.yml with nothing set in the environment."""
-    parsed: Tree = _interpolate(yaml.safe_load((ROOT / "docker-compose.yml").read_text()))
-    return parsed
+    return _interpolate(load("docker-compose.yml"))
 
 
 @pytest.fixture(scope="session")
@@ -61,8 +63,7 @@ def dockerfile() -> Dockerfile:
 @pytest.fixture(params=SERVERS)
 def service(compose: Tree, request: pytest.FixtureRequest) -> Tree:
     """Each of the two servers."""
-    found: Tree = compose["services"][request.param]
-    return found
+    return compose["services"][request.param]
 
 
 @pytest.fixture
@@ -99,27 +100,28 @@ def serve_options(
         if name.startswith("DRAGOMAN"):
             assert name in known
             monkeypatch.setenv(name, str(value))
-    context: click.Context = serve.make_context("serve", [str(word) for word in command])
-    return context.params
+    return serve.make_context("serve", [str(word) for word in command]).params
+
+
+def user_of(dockerfile: Dockerfile) -> str:
+    """As whom the image runs."""
+    return [instruction.text for instruction in final_stage(dockerfile) if instruction.name == "USER"][-1]
 
 
 @pytest.fixture(scope="session")
 def prometheus() -> Tree:
-    parsed: Tree = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text())
-    return parsed
+    return load("deploy/prometheus/prometheus.yml")
 
 
 @pytest.fixture(scope="session")
 def rules() -> list[Tree]:
     """Recording and alerting rules alike."""
-    groups = yaml.safe_load((ROOT / "deploy/prometheus/rules.yml").read_text())["groups"]
-    return [rule for group in groups for rule in group["rules"]]
+    return [rule for group in load("deploy/prometheus/rules.yml")["groups"] for rule in group["rules"]]
 
 
 @pytest.fixture(scope="session")
 def dashboard() -> Tree:
-    parsed: Tree = json.loads((ROOT / "deploy/grafana/dashboards/dragoman.json").read_text())
-    return parsed
+    return json.loads((ROOT / "deploy/grafana/dashboards/dragoman.json").read_text())
 
 
 @pytest.fixture(scope="session")

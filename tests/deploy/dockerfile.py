@@ -33,8 +33,7 @@ class Instruction:
     @property
     def exec_form(self) -> list[str]:
         """The command of ENTRYPOINT, CMD or HEALTHCHECK. Raises ValueError for one that a shell would run."""
-        command: list[str] = json.loads(self.text[self.text.find("[") :])
-        return command
+        return json.loads(self.text[self.text.find("[") :])
 
 
 def read_dockerfile(path: Path) -> list[Instruction]:

@@ -9,8 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import yaml
-from tests.deploy.conftest import ROOT, SERVERS, Dockerfile, Tree, serve_options
+from tests.deploy.conftest import ROOT, SERVERS, Dockerfile, Tree, load, serve_options, user_of
 from tests.deploy.dockerfile import Instruction, final_stage, is_ignored
 
 from dragoman_server.cli import serve
@@ -85,7 +84,7 @@ def test_image_runs_what_the_project_is_tested_with_not_as_root_or_in_a_shell(do
     [install] = [item.text for item in dockerfile if item.name == "RUN" and "pip install" in item.text]
     assert "--constraint constraints.txt" in install
     assert "constraints.txt" in sources(dockerfile)
-    user = [instruction.text for instruction in final_stage(dockerfile) if instruction.name == "USER"][-1]
+    user = user_of(dockerfile)
     assert user.isdecimal(), "where root is forbidden, only a number tells that this is not root"
     assert int(user) > 0
     program, command = only(final_stage(dockerfile), "ENTRYPOINT").exec_form
@@ -100,7 +99,7 @@ def test_health_check_is_a_command_that_the_image_has_and_ports_are_its_own(dock
     asked = healthcheck.make_context("healthcheck", arguments).params["server"]
     assert asked.endswith(f":{ServerConfig.port}")
     # HTTP where the command names it, as compose and Kubernetes do.
-    http = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["x-dragoman"]["environment"]
+    http = load("docker-compose.yml")["x-dragoman"]["environment"]
     ports = (ServerConfig.port, http["DRAGOMAN_SERVE_HTTP_PORT"], ServerConfig.metrics_port)
     assert only(final_stage(dockerfile), "EXPOSE").words == [str(port) for port in ports]
 
@@ -143,10 +142,8 @@ def test_every_container_is_confined_and_reached_from_this_machine_alone(compose
 
 
 def test_server_takes_its_environment_and_command(options: Tree, service: Tree) -> None:
-    assert service["ports"] == [
-        f"127.0.0.1:50051:{options['port']}",
-        f"127.0.0.1:8080:{options['http_port']}",
-    ]
+    ports = {50051: options["port"], 8080: options["http_port"]}
+    assert service["ports"] == [f"127.0.0.1:{here}:{there}" for here, there in ports.items()]
     assert options["host"] == "0.0.0.0", "a container's loopback is out of reach"
     [(_, target, _)] = bind_mounts(service)
     assert options["models"] == Path(target)
@@ -163,11 +160,9 @@ def test_models_are_fetched_into_a_volume_that_the_server_may_write(
     assert volume.split(":") == ["models", str(options["models"])]
     assert options["get"] == "de-en,en-de"
     assert "get" in service["build"]["args"]["EXTRAS"].split(",")
-    [user] = [item.text for item in final_stage(dockerfile) if item.name == "USER"]
+    # A new volume is as the image has it.
     made = [item.text for item in final_stage(dockerfile) if item.name == "RUN"]
-    assert any(f"--owner {user} {options['models']}" in text for text in made), (
-        "a new volume is as the image has it"
-    )
+    assert any(f"--owner {user_of(dockerfile)} {options['models']}" in text for text in made)
 
 
 def test_the_gpu_server_alone_reserves_a_gpu_and_refuses_to_run_without(options: Tree, service: Tree) -> None:
@@ -198,7 +193,7 @@ def test_grafana_lets_nobody_in_without_a_password(compose: Tree) -> None:
     environment = compose["services"]["grafana"]["environment"]
     assert environment["GF_AUTH_ANONYMOUS_ENABLED"] == "false"
     assert environment["GF_AUTH_ANONYMOUS_ORG_ROLE"] == "Viewer"
-    raw = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["grafana"]["environment"]
+    raw = load("docker-compose.yml")["services"]["grafana"]["environment"]
     assert raw["GF_SECURITY_ADMIN_PASSWORD"].startswith("${GRAFANA_ADMIN_PASSWORD")
 
 

@@ -8,8 +8,16 @@ from pathlib import Path
 import kubernetes_validate
 import pytest
 import yaml
-from tests.deploy.conftest import ROOT, Dockerfile, Labels, Tree, check_names, metrics_in, serve_options
-from tests.deploy.dockerfile import final_stage
+from tests.deploy.conftest import (
+    ROOT,
+    Dockerfile,
+    Labels,
+    Tree,
+    check_names,
+    metrics_in,
+    serve_options,
+    user_of,
+)
 
 from dragoman.cli.translate_file import translate_file
 from dragoman.connection.route import read_route
@@ -27,14 +35,12 @@ def objects() -> Tree:
 
 @pytest.fixture
 def pod(objects: Tree) -> Tree:
-    spec: Tree = objects["Deployment"]["spec"]["template"]["spec"]
-    return spec
+    return objects["Deployment"]["spec"]["template"]["spec"]
 
 
 @pytest.fixture
 def container(pod: Tree) -> Tree:
     [found] = pod["containers"]
-    assert isinstance(found, dict)
     return found
 
 
@@ -42,6 +48,17 @@ def container(pod: Tree) -> Tree:
 def options(container: Tree, dockerfile: Dockerfile, monkeypatch: pytest.MonkeyPatch) -> Tree:
     environment = {each["name"]: each["value"] for each in container["env"]}
     return serve_options(dockerfile, environment, container["args"], monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def deployment(objects: Tree) -> Tree:
+    return objects["Deployment"]
+
+
+@pytest.fixture(scope="module")
+def labels(deployment: Tree) -> dict[str, str]:
+    """Of each pod."""
+    return deployment["spec"]["template"]["metadata"]["labels"]
 
 
 def test_each_object_is_one_that_kubernetes_knows(objects: Tree) -> None:
@@ -81,11 +98,8 @@ def test_all_choose_the_deployments_pods(objects: Tree, deployment: Tree, labels
 
 def test_ports_and_probes_are_those_of_the_server(objects: Tree, container: Tree, options: Tree) -> None:
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    assert ports == {
-        "grpc": options["port"],
-        "http": options["http_port"],
-        "metrics": options["metrics_port"],
-    }
+    expected = {"grpc": "port", "http": "http_port", "metrics": "metrics_port"}
+    assert ports == {name: options[option] for name, option in expected.items()}
     assert options["host"] == "0.0.0.0", "a pod's loopback is out of reach"
     for probe in ("startupProbe", "readinessProbe"):
         assert container[probe]["grpc"] == {"port": options["port"]}
@@ -105,25 +119,22 @@ def test_services_stop_before_the_drain_and_kubernetes_behind(
 
 
 def test_the_job_of_a_pod_in_prometheus_is_the_one_that_alerts_look_for(
-    objects: Tree, rules: list[Tree]
+    labels: dict[str, str], rules: list[Tree]
 ) -> None:
     comment = "\n".join(re.findall("^#   (.*)", (ONE / "dragoman.yml").read_text(), re.MULTILINE))
     [relabelling] = yaml.safe_load(comment)
     [source] = relabelling["source_labels"]
-    labels = {
-        "__meta_kubernetes_pod_label_" + re.sub(r"\W", "_", name): value
-        for name, value in objects["Deployment"]["spec"]["template"]["metadata"]["labels"].items()
-    }
+    prefix = "__meta_kubernetes_pod_label_"
+    [job] = [value for name, value in labels.items() if prefix + re.sub(r"\W", "_", name) == source]
     assert relabelling["target_label"] == "job"
     [down] = [rule["expr"] for rule in rules if rule.get("alert") == "DragomanDown"]
-    assert f'up{{job="{labels[source]}"}}' in down
+    assert f'up{{job="{job}"}}' in down
 
 
 def test_the_pod_runs_as_the_images_user_with_few_rights(
     pod: Tree, container: Tree, dockerfile: Dockerfile
 ) -> None:
-    user = [instruction.text for instruction in final_stage(dockerfile) if instruction.name == "USER"][-1]
-    assert pod["securityContext"]["runAsUser"] == int(user)
+    assert pod["securityContext"]["runAsUser"] == int(user_of(dockerfile))
     assert pod["securityContext"]["runAsNonRoot"]
     assert container["securityContext"] == {
         "allowPrivilegeEscalation": False,
@@ -145,21 +156,7 @@ KNOWN = {
 
 
 def load(name: str) -> Tree:
-    parsed: Tree = yaml.safe_load((MANY / f"{name}.yml").read_text())
-    return parsed
-
-
-@pytest.fixture(scope="module")
-def deployment(objects: Tree) -> Tree:
-    found: Tree = objects["Deployment"]
-    return found
-
-
-@pytest.fixture(scope="module")
-def labels(deployment: Tree) -> dict[str, str]:
-    """Of each pod."""
-    found: dict[str, str] = deployment["spec"]["template"]["metadata"]["labels"]
-    return found
+    return yaml.safe_load((MANY / f"{name}.yml").read_text())
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not here")
@@ -186,9 +183,8 @@ def test_kustomize_has_all_but_the_job_and_leaves_the_number_of_pods_to_the_auto
     assert "replicas" in deployment["spec"], "there must be something to remove"
     assert (addition["op"], addition["path"]) == ("add", "/spec/template/spec/containers/0/env/-")
     monkeypatch.setenv(addition["value"]["name"], addition["value"]["value"])
-    options = serve_options(
-        dockerfile, {each["name"]: each["value"] for each in container["env"]}, container["args"], monkeypatch
-    )
+    environment = {each["name"]: each["value"] for each in container["env"]}
+    options = serve_options(dockerfile, environment, container["args"], monkeypatch)
     assert options["max_connection_age_seconds"] == 300
 
 
@@ -236,16 +232,14 @@ def test_the_job_calls_the_command_as_it_is_and_every_pod(dockerfile: Dockerfile
     [mount] = container["volumeMounts"]
     assert all(path.startswith(mount["mountPath"] + "/") for path in arguments[-2:])
     (tmp_path / "in").touch()
-    parsed = translate_file.make_context(
-        str(name), [*arguments[:-2], str(tmp_path / "in"), str(tmp_path / "out")]
-    ).params
+    arguments[-2:] = [str(tmp_path / "in"), str(tmp_path / "out")]
+    parsed = translate_file.make_context(str(name), arguments).params
     service = load("headless-service")
     [port] = service["spec"]["ports"]
     assert parsed["server"] == f"dns:///{service['metadata']['name']}:{port['port']}"
     assert read_route(parsed["server"], None).is_balanced
     assert parsed["streams"] > 1
-    users = [instruction.text for instruction in final_stage(dockerfile) if instruction.name == "USER"]
-    assert pod["securityContext"]["runAsUser"] == int(users[-1])
+    assert pod["securityContext"]["runAsUser"] == int(user_of(dockerfile))
 
 
 def test_a_job_that_is_complete_with_failures_is_not_tried_again() -> None:

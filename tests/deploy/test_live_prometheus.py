@@ -76,12 +76,8 @@ def running_prometheus(metrics_port: int, folder: Path) -> Iterator[Prometheus]:
     config = folder / "prometheus.yml"
     config.write_text(yaml.safe_dump({"global": times, "rule_files": rules, "scrape_configs": [job]}))
     address = f"127.0.0.1:{free_port()}"
-    options = [
-        f"--config.file={config}",
-        f"--storage.tsdb.path={folder}/data",
-        f"--web.listen-address={address}",
-    ]
-    process = subprocess.Popen(["prometheus", *options])
+    options = [f"--storage.tsdb.path={folder}/data", f"--web.listen-address={address}"]
+    process = subprocess.Popen(["prometheus", f"--config.file={config}", *options])
     until = time.monotonic() + 60
     try:
         while True:
@@ -133,23 +129,21 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     folder = tmp_path_factory.mktemp("watched")
     write_bundle(folder / "models", slowness=100)
     metrics_port = free_port()
-    options = ("--models", folder / "models", "--port", 0, "--threads", 2, "--metrics-port", metrics_port)
-    server = ServerProcess(*map(str, options))
     is_over = threading.Event()
-    try:
-        address = f"localhost:{server.wait_for('ready')['port']}"
-        with running_prometheus(metrics_port, folder) as prometheus, ThreadPoolExecutor(1) as hands:
-            calling = hands.submit(call_until, is_over, address)
-            try:
-                time.sleep(4)
-                server.process.send_signal(signal.SIGHUP)
-                time.sleep(2)
-                yield prometheus
-            finally:
-                is_over.set()
-                calling.result(60)
-    finally:
-        server.kill()
+    with (
+        ServerProcess(folder / "models", "--threads", 2, "--metrics-port", metrics_port) as server,
+        running_prometheus(metrics_port, folder) as prometheus,
+        ThreadPoolExecutor(1) as hands,
+    ):
+        calling = hands.submit(call_until, is_over, server.address)
+        try:
+            time.sleep(4)
+            server.process.send_signal(signal.SIGHUP)
+            time.sleep(2)
+            yield prometheus
+        finally:
+            is_over.set()
+            calling.result(60)
 
 
 def name(legend: str, labels: dict[str, str]) -> str:

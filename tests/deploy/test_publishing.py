@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.deploy.conftest import ROOT
-from tests.e2e.server_process import ServerProcess
+from tests.server.server_process import ServerProcess
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 VERSION = PROJECT["project"]["version"]
@@ -47,9 +47,8 @@ def test_a_wheel_holds_the_packages_and_nothing_else(built: tuple[Path, Path]) -
 def test_an_archive_of_source_holds_no_models_and_no_tests(built: tuple[Path, Path]) -> None:
     with tarfile.open(built[0]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {name.partition("/")[0] for name in names if "/" in name} == {
-        *("bundle", "clients", "export", "proto", "server", "training")
-    }
+    folders = {name.partition("/")[0] for name in names if "/" in name}
+    assert folders == {"bundle", "clients", "export", "proto", "server", "training"}
     assert {"README.md", "LICENSE", "pyproject.toml", "proto/google/LICENSE"} <= names
 
 
@@ -65,18 +64,14 @@ def test_an_empty_environment_serves_and_calls(built: tuple[Path, Path], tmp_pat
 
     def run(*command: str) -> str:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-        )
-        return done.stdout.strip()
+        place = {"cwd": tmp_path, "env": environment}
+        return subprocess.run(command, **place, capture_output=True, text=True, check=True).stdout.strip()
 
     dragoman = str(tmp_path / "bin" / "dragoman")
     assert run(dragoman, "--version") == f"dragoman, version {VERSION}"
     where = "import dragoman, dragoman_files, dragoman_server as s; print(dragoman.__file__, s.__file__)"
     assert all(str(site) in path for path in run(str(python), "-c", where).split())
-    server = ServerProcess(ROOT / "models", "auto", command=[dragoman])
-    try:
+    with ServerProcess(ROOT / "models", command=[dragoman, "serve"]) as server:
         options = ["--server", server.address, "--from", "de", "--to", "en"]
         assert run(dragoman, "translate", *options, "Guten Morgen.") == "Good morning."
-    finally:
-        assert server.stop() == 0
+        assert server.stop()[0] == 0

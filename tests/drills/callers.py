@@ -13,16 +13,7 @@ from dragoman import AsyncClient, DragomanError
 CALL_SECONDS = 60.0
 """A call that takes longer has hung."""
 LANGUAGES = {"source": "de", "target": "en"}
-_WHO = [
-    "Der Hund",
-    "Die Katze",
-    "Tom",
-    "Meine Mutter",
-    "Das Kind",
-    "Der alte Mann",
-    "Eine junge Frau",
-    "Maria",
-]
+_WHO = ["Der Hund", "Die Katze", "Tom", "Meine Mutter", "Das Kind", "Der Mann", "Eine junge Frau", "Maria"]
 _WHAT = ["schläft", "wartet", "spielt", "sitzt", "steht", "lacht", "singt", "arbeitet"]
 _WHEN = ["heute", "morgens", "am Abend", "jeden Tag", "seit drei Stunden", "oft", "nie", "wieder"]
 _WHERE = ["im Garten", "zu Hause", "in Berlin", "unter dem Tisch", "vor der Tür", "in der Schule", "am Meer"]

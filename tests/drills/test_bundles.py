@@ -41,9 +41,8 @@ def damage(folder: Path, kind: str, generator: random.Random) -> None:
     elif kind == "empty":
         path.write_bytes(b"")
     elif kind == "flipped":
-        path.write_bytes(
-            content[:at] + bytes([content[at] ^ 1 << generator.randrange(8)]) + content[at + 1 :]
-        )
+        flipped = bytes([content[at] ^ 1 << generator.randrange(8)])
+        path.write_bytes(content[:at] + flipped + content[at + 1 :])
     else:
         path.write_bytes(content[:at])
 

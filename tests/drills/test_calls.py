@@ -60,11 +60,9 @@ async def test_soak_every_call_is_accounted_for_and_right(server: Server, second
     callers.check()
     assert hasty.begun == sum(hasty.ended.values())
     assert not hasty.texts["wrong"]
-    print(
-        f"{callers.begun + hasty.begun} calls, {callers.texts['right'] + hasty.texts['right']} texts",
-        end=", ",
-    )
-    print(f"{early >> 20} MiB after a quarter, {late >> 20} at the end")
+    texts = callers.texts["right"] + hasty.texts["right"]
+    memory = f"{early >> 20} MiB after a quarter, {late >> 20} at the end"
+    print(f"{callers.begun + hasty.begun} calls, {texts} texts, {memory}")
     assert late < MAX_GROWTH * early
 
 
@@ -120,11 +118,10 @@ def throw_bytes(server: Server, over: threading.Event) -> int:
         if generator.random() < 0.5:
             frames = [frame(SETTINGS, 0, 0, b"")]
             for _ in range(generator.randrange(1, 12)):
-                body = os.urandom(generator.choice((0, 4, 5, 8, 40, 300)))
+                kind, flags = generator.randrange(NUM_FRAME_TYPES), generator.randrange(256)
                 stream = generator.choice((0, 1, 1, 3, 2**31 - 1))
-                frames.append(
-                    frame(generator.randrange(NUM_FRAME_TYPES), generator.randrange(256), stream, body)
-                )
+                body = os.urandom(generator.choice((0, 4, 5, 8, 40, 300)))
+                frames.append(frame(kind, flags, stream, body))
             content = PREFACE + b"".join(frames)
         port = generator.choice((server.port, server.port, server.metrics_port))
         # The server may close before all is sent, which is its right.
@@ -167,10 +164,9 @@ def call_nonsense(server: Server, over: threading.Event) -> Counter[str]:
                 statuses["OK"] += 1
             except grpc.RpcError as error:
                 ended = cast(grpc.Call, error)
-                is_ours = ended.code() is grpc.StatusCode.INTERNAL and "deserializ" not in str(
-                    ended.details()
-                )
-                statuses[ended.code().name + (": ours" if is_ours else "")] += 1
+                status = ended.code().name
+                is_ours = status == "INTERNAL" and "deserializ" not in str(ended.details())
+                statuses[status + (": ours" if is_ours else "")] += 1
     return statuses
 
 

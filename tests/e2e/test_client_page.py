@@ -32,21 +32,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def addresses(folder: Path) -> Iterator[dict[str, str]]:
     """By the page's address of a server: where one like it listens."""
-    models = ("--models", str(HOUSE / "models"), "--port", "0", "--host", "localhost")
     files = {"--tls-certificate": "certificate.pem", "--tls-key": "key.pem", "--tokens": "tokens"}
-    tls = [word for option, name in files.items() for word in (option, str(folder / name))]
-    servers = {
-        "localhost:50051": ServerProcess(*models, "--http-port", "0"),
-        "localhost:50052": ServerProcess(*models, *tls),
-    }
-    try:
-        ready = {address: server.wait_for("ready") for address, server in servers.items()}
-        ports = {address: event["port"] for address, event in ready.items()}
-        ports["localhost:8080"] = ready["localhost:50051"]["http_port"]
-        yield {address: f"localhost:{port}" for address, port in ports.items()}
-    finally:
-        for server in servers.values():
-            server.kill()
+    tls = [word for option, name in files.items() for word in (option, folder / name)]
+    models = (HOUSE / "models", "--host", "localhost")
+    with ServerProcess(*models, "--http-port", 0) as plain, ServerProcess(*models, *tls) as secured:
+        written = ("localhost:50051", "localhost:8080", "localhost:50052")
+        ports = (*plain.ports, secured.ports[0])
+        yield {address: f"localhost:{port}" for address, port in zip(written, ports, strict=True)}
 
 
 @pytest.fixture
@@ -84,9 +76,7 @@ def test_each_example_prints_what_the_page_says(number: int, run: Callable[[str]
 
 
 def test_the_example_of_the_readme_translates(run: Callable[[str], str]) -> None:
-    [code] = re.findall(
-        r"^```python\n(.*?)^```$", (HOUSE / "README.md").read_text(), re.MULTILINE | re.DOTALL
-    )
+    [code] = re.findall(r"(?ms)^```python\n(.*?)^```$", (HOUSE / "README.md").read_text())
     assert run(code) == "Good morning.\n"
 
 

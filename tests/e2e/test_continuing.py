@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from dragoman_bundle import open_bundle
-from tests.e2e.server_process import ServerProcess
+from tests.server.server_process import ServerProcess
 
 from dragoman import Client
 from dragoman_export.cli import export
@@ -30,9 +30,9 @@ def models(toy_lm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=["fp32", "int8"])
 def server(request: pytest.FixtureRequest, models: Path) -> Iterator[ServerProcess]:
-    running = ServerProcess(models, request.param)
-    yield running
-    assert running.stop() == 0
+    with ServerProcess(models, "--precision", request.param) as running:
+        yield running
+        assert running.stop()[0] == 0
 
 
 def test_the_server_continues_texts_as_the_checkpoint_does(server: ServerProcess, toy_lm: Path) -> None:

@@ -6,23 +6,18 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.server.web.conftest import MODELS, Web, serving
+from tests.server.web import conftest
+from tests.server.web.conftest import Web
 
 from dragoman import AsyncClient, Client, InvalidRequestError
 from dragoman.cli.group import main
-from dragoman_server.config import EngineConfig
 
 DOG = "Der Hund schläft im Garten."
 THE_DOG = "The dog is sleeping in the garden."
 FRENCH = "Je voudrais un café, s'il vous plaît."
 
 
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
-    glossaries = tmp_path_factory.mktemp("glossaries")
-    (glossaries / "house.tsv").write_text("de\ten\nHund\thound\n")
-    with serving(models=MODELS, glossaries=glossaries, engine=EngineConfig(device="cpu", threads=1)) as web:
-        yield web
+glossaries, web = conftest.glossaries, conftest.web
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ import torch
 from dragoman_bundle import Bundle, open_bundle
 from dragoman_bundle.search import beam_search
 from tests.conftest import toy_pairs
-from tests.e2e.server_process import COMMAND, ServerProcess
 from tests.export.marian_checkpoint import number, pieces_of, train_spm
+from tests.server.server_process import COMMAND, ServerProcess
 from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
 from dragoman_export.importers.hf import load_checkpoint
@@ -112,9 +112,9 @@ def bundle(models: Path) -> Bundle:
 
 @pytest.fixture(scope="module")
 def server(models: Path) -> Iterator[ServerProcess]:
-    running = ServerProcess(models, "fp32")
-    yield running
-    assert running.stop() == 0
+    with ServerProcess(models, "--precision", "fp32") as running:
+        yield running
+        assert running.stop()[0] == 0
 
 
 def test_both_precisions_passed_the_gate_and_the_card_tells_by_how_much(bundle: Bundle) -> None:

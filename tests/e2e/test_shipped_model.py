@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from dragoman_bundle import open_bundle
-from tests.e2e.server_process import ServerProcess
+from tests.server.calls import linked
+from tests.server.server_process import ServerProcess
 from tests.shipped import shipped_bundle
 
 from dragoman import Client
@@ -50,10 +51,10 @@ EVERYDAY = {
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    server = ServerProcess(HOUSE / "models", "auto")
-    with Client(server.address) as client:
-        yield client
-    assert server.stop() == 0
+    with ServerProcess(HOUSE / "models") as server:
+        with Client(server.address) as client:
+            yield client
+        assert server.stop()[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -88,12 +89,8 @@ def test_everyday_sentences_come_out_right(client: Client) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "😀 👩\u200d👩\u200d👧 Hallo!",
-        "你好，世界",
-        "שלום",
-        "\u202eabc\u0301 zero\u200bwidth",
-        "Ёлка",
-        "a" * 300,
+        *("😀 👩\u200d👩\u200d👧 Hallo!", "你好，世界", "שלום", "Ёлка"),
+        *("\u202eabc\u0301 zero\u200bwidth", "a" * 300),
     ],
 )
 def test_what_it_never_saw_has_an_answer(client: Client, text: str) -> None:
@@ -111,10 +108,7 @@ def test_what_it_never_saw_has_an_answer(client: Client, text: str) -> None:
         ("Guten Morgen.", "Gu\u00adten Mor\u00adgen."),
         ("Guten Morgen.", "\ufeff\u202aGu\u200bten\u2060 \0Mor\u200d\u034fgen\ufe0f\u202c."),
         ("Hallo Anna, wie geht es dir?", "Hallo \u2068Anna\u2069, wie\u200e geht es\u200f dir?\u180e"),
-        (
-            "Schöne Grüße. Er geht früh nach Köln.",
-            "Scho\u0308ne Gru\u0308ße. Er geht fru\u0308h nach Ko\u0308ln.",
-        ),
+        ("Schöne Grüße. Er geht früh.", "Scho\u0308ne Gru\u0308ße. Er geht fru\u0308h."),
         ("Ich habe keine E-Mail von ihm.", "Ich habe keine E\u2011Mail von ihm."),
         ("Es sind -5 Grad.", "Es sind \u22125 Grad."),
     ],
@@ -219,15 +213,7 @@ def test_tags_stand_around_what_comes_from_the_words_within(client: Client) -> N
     (translation,) = client.translate([text], source="de", target="en", text_format="html", alignments=True)
     assert "<b>a <i>good</i> day</b>" in translation.text
     assert '<a href="?a=1&amp;b=2">here</a>' in translation.text
-    (links,) = [
-        [
-            translation.text[link.target_start : link.target_end]
-            for link in translation.hypotheses[0].alignments
-            if text[link.source_start : link.source_end] == word
-        ]
-        for word in ["guter"]
-    ]
-    assert "good" in links
+    assert ("guter", "good") in linked(text, translation)
 
 
 def test_terms_and_words_are_kept(client: Client) -> None:

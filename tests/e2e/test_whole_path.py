@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from dragoman_bundle import open_bundle
-from tests.e2e.server_process import COMMAND, ServerProcess
+from tests.conftest import toy_pairs
+from tests.server.calls import linked
+from tests.server.server_process import COMMAND, ServerProcess
 
 from dragoman import Client
 from dragoman_training.checkpoint import load_checkpoint
@@ -27,9 +29,9 @@ def dragoman(*arguments: object, text: str = "") -> str:
 
 @pytest.fixture(scope="module", params=["fp32", "int8"])
 def server(request: pytest.FixtureRequest, toy_models: Path) -> Iterator[ServerProcess]:
-    running = ServerProcess(toy_models, request.param)
-    yield running
-    assert running.stop() == 0
+    with ServerProcess(toy_models, "--precision", request.param) as running:
+        yield running
+        assert running.stop()[0] == 0
 
 
 BY_INT8 = pytest.mark.parametrize("server", ["int8"], indirect=True)
@@ -75,12 +77,7 @@ def test_the_client_gets_one_translation_a_text_with_words_aligned(server: Serve
     first, empty, spaced = translations
     assert first.text == "a dog sees the bird."
     assert first.hypotheses[0].text == first.text
-    links = {
-        (texts[0][link.source_start : link.source_end], first.text[link.target_start : link.target_end])
-        for link in first.hypotheses[0].alignments
-    }
-    assert ("hund", "dog") in links
-    assert ("vogel", "bird") in links
+    assert {("hund", "dog"), ("vogel", "bird")} <= set(linked(texts[0], first))
     assert (empty.text, empty.hypotheses) == ("", ())
     assert spaced.text.startswith("  ")
     assert spaced.text.endswith(" ")
@@ -118,20 +115,11 @@ def test_the_card_s_command_trains_the_model_again(
 
 @pytest.mark.long
 def test_the_card_of_other_data_claims_nothing_of_the_recipe_s(toy_folder: Path, tmp_path: Path) -> None:
-    pairs = zip(
-        *((toy_folder / f"train.{side}").read_text().splitlines() for side in ("de", "en")), strict=True
-    )
-    (tmp_path / "own.tsv").write_text(
-        "".join(f"{source}\t{target}\n" for source, target in list(pairs)[:300])
-    )
-    settings = [
-        *(
-            "data.train_source=[]",
-            "data.train_target=[]",
-            f"data.train_tsv={os.path.relpath(tmp_path / 'own.tsv', toy_folder)}",
-        ),
-        *("training.max_epochs=1", "vocabulary.size=60"),
-    ]
+    pairs = "".join(f"{source}\t{target}\n" for source, target in toy_pairs(300, seed=1))
+    (tmp_path / "own.tsv").write_text(pairs)
+    own = f"data.train_tsv={os.path.relpath(tmp_path / 'own.tsv', toy_folder)}"
+    settings = ["data.train_source=[]", "data.train_target=[]", own]
+    settings += ["training.max_epochs=1", "vocabulary.size=60"]
     options = [option for setting in settings for option in ("--set", setting)]
     said = dragoman("train", toy_folder / "toy.toml", *options, "--out", tmp_path / "run")
     assert "The training data is not the recipe's, and so its [card] is left out" in said

@@ -1,6 +1,7 @@
 """A bundle of a small model, and an engine over a decoder whose results are known."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from dragoman_bundle.bundle import Bundle
@@ -19,7 +20,17 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 
 @pytest.fixture
-def house() -> Iterator[House]:
-    house = House()
-    yield house
-    house.engine.close()
+def build(request: pytest.FixtureRequest) -> Callable[..., House]:
+    """Builds houses, whose engines are closed at the end."""
+
+    def build(*arguments: Any, **options: Any) -> House:
+        house = House(*arguments, **options)
+        request.addfinalizer(house.engine.close)
+        return house
+
+    return build
+
+
+@pytest.fixture
+def house(build: Callable[..., House]) -> House:
+    return build()

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from dragoman_bundle.bundle import Bundle, open_bundle
 from dragoman_bundle.shortlist import Shortlist
-from tests.engine.house import decode
+from tests.engine.house import decode, searched
 from tests.export.toy_checkpoint import make_members, random_sources, train_tokenizer
 from tests.once import once, shared_folder
 
 from dragoman_export.assembly import export_subject
 from dragoman_export.trained import subject_of
-from dragoman_server.engine import EngineLimits, SearchOptions, Sentence, SentenceResult
+from dragoman_server.engine import EngineLimits, Sentence, SentenceResult, StepInput
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
@@ -66,13 +66,7 @@ def random_sentences(*beam_sizes: int) -> list[Sentence]:
     sources = random_sources([generator.randint(1, 30) for _ in range(40)], VOCABULARY, eos_id=3)
     sentences = []
     for number, source in enumerate(sources):
-        beam_size = generator.choice(beam_sizes)
-        options = SearchOptions(
-            beam_size=beam_size,
-            num_hypotheses=beam_size,
-            length_penalty=1.0,
-            max_output_tokens=generator.randint(3, 40),
-        )
+        options = searched(generator.choice(beam_sizes), generator.randint(3, 40))
         prefix = (7, 9) if number % 5 == 0 else ()
         is_looked_at = number % 3 == 0
         sentences.append(
@@ -81,6 +75,17 @@ def random_sentences(*beam_sizes: int) -> list[Sentence]:
             )
         )
     return sentences
+
+
+def step_input(token_SK: np.ndarray, parent_SK: np.ndarray, score_SK: np.ndarray | None = None) -> StepInput:
+    """Rows of which none is forced, and nobody asks for the attention."""
+    return StepInput(
+        token_SK=token_SK,
+        parent_SK=parent_SK,
+        score_SK=np.zeros(token_SK.shape, np.float32) if score_SK is None else score_SK,
+        forced_SK=np.zeros_like(token_SK),
+        wants_attention=False,
+    )
 
 
 def translate(decoder: OnnxDecoder, sentences: list[Sentence], max_rows: int) -> list[SentenceResult]:

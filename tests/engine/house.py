@@ -45,11 +45,21 @@ def sentence(
     target_prefix: Tokens = (),
     priority: Priority = Priority.INTERACTIVE,
 ) -> Sentence:
-    options = SearchOptions(
-        beam_size=beam_size, num_hypotheses=1, length_penalty=1.0, max_output_tokens=steps
-    )
+    options = searched(beam_size, steps, num_hypotheses=1)
     return Sentence(
         source=source, options=options, deadline=deadline, target_prefix=target_prefix, priority=priority
+    )
+
+
+def searched(
+    beam_size: int, steps: int, num_hypotheses: int | None = None, length_penalty: float = 1.0
+) -> SearchOptions:
+    """A search of at most so many tokens, that gives all of its beam if no number is told."""
+    return SearchOptions(
+        beam_size=beam_size,
+        num_hypotheses=num_hypotheses or beam_size,
+        length_penalty=length_penalty,
+        max_output_tokens=steps,
     )
 
 
@@ -185,5 +195,4 @@ def tokens_alone(wanted: Sentence) -> Tokens:
     return future.result().hypotheses[0].tokens
 
 
-def one_place_limits() -> EngineLimits:
-    return EngineLimits(max_rows=1, max_beam_size=1)
+ONE_PLACE = EngineLimits(max_rows=1, max_beam_size=1)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dragoman_bundle.search import Candidates, beam_search, length_penalty
+from tests.engine.house import searched
 from tests.engine.table_decoder import (
     BOS,
     EOS,
@@ -22,20 +23,14 @@ from tests.engine.table_decoder import (
 )
 
 from dragoman_server.engine.decoder import StepOutput
-from dragoman_server.engine.request import FinishReason, Hypothesis, SearchOptions, Sentence
+from dragoman_server.engine.request import FinishReason, Hypothesis, Sentence
 from dragoman_server.engine.search.beam import Beams, Ending, advance, normalised_score, rank
 from dragoman_training.recipe.settings import DecodingConfig
 
 
 def sentence(source: Tokens, *, beam_size: int, max_output_tokens: int, **rest: Any) -> Sentence:
-    num_hypotheses = rest.pop("num_hypotheses", beam_size)
-    options = SearchOptions(
-        beam_size=beam_size,
-        num_hypotheses=num_hypotheses,
-        length_penalty=rest.pop("length_penalty", 1.0),
-        max_output_tokens=max_output_tokens,
-    )
-    return Sentence(source=source, options=options, **rest)
+    of_search = {name: rest.pop(name) for name in ("num_hypotheses", "length_penalty") if name in rest}
+    return Sentence(source=source, options=searched(beam_size, max_output_tokens, **of_search), **rest)
 
 
 def search(
@@ -163,22 +158,13 @@ class TableStepper:
 def test_the_search_is_the_one_that_training_measures_with(beam_size: int, alpha: float) -> None:
     model = random_model(7)
     sources = [tuple(range(5, 5 + length)) for length in (1, 2, 3, 5, 8)]
-    config = DecodingConfig(
-        beam_size=beam_size,
-        length_penalty=alpha,
-        max_output_tokens=12,
-        max_output_ratio=1.5,
-        max_output_margin=2,
-    )
+    how = {"beam_size": beam_size, "length_penalty": alpha}
+    config = DecodingConfig(**how, max_output_tokens=12, max_output_ratio=1.5, max_output_margin=2)
     reference = beam_search(TableStepper(model, 7), sources, config)
+    limits = [min(12, math.ceil(1.5 * len(source) + 2)) for source in sources]
     sentences = [
-        sentence(
-            source,
-            beam_size=beam_size,
-            length_penalty=alpha,
-            max_output_tokens=min(12, math.ceil(1.5 * len(source) + 2)),
-        )
-        for source in sources
+        sentence(source, **how, max_output_tokens=limit)
+        for source, limit in zip(sources, limits, strict=True)
     ]
     for found, expected in zip(search(model, 7, sentences), reference, strict=True):
         assert [h.tokens for h in found] == [h.tokens for h in expected]
@@ -202,18 +188,17 @@ def test_sentences_that_join_at_any_step_come_out_as_alone(beam_size: int) -> No
     together = search(model, 6, sentences, joins={i: (i * 5) % 7 for i in range(8)})
     for wanted, found in zip(sentences, together, strict=True):
         [alone] = search(model, 6, [wanted])
-        assert [(h.tokens, h.score, h.finish_reason) for h in found] == [
-            (h.tokens, h.score, h.finish_reason) for h in alone
-        ]
+        for one, other in zip(found, alone, strict=True):
+            assert (one.tokens, one.score) == (other.tokens, other.score)
+            assert one.finish_reason is other.finish_reason
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_every_hypothesis_begins_with_the_prefix_and_its_score_counts_it(beam_size: int) -> None:
     model = random_model(6)
     prefix = (4, 2, 4)
-    [hypotheses] = search(
-        model, 6, [sentence((5, 6), beam_size=beam_size, max_output_tokens=8, target_prefix=prefix)]
-    )
+    wanted = sentence((5, 6), beam_size=beam_size, max_output_tokens=8, target_prefix=prefix)
+    [hypotheses] = search(model, 6, [wanted])
     for hypothesis in hypotheses:
         assert hypothesis.tokens[:3] == prefix
         tokens = (*hypothesis.tokens, EOS)[: 8 if hypothesis.finish_reason is FinishReason.LENGTH else None]
@@ -243,9 +228,8 @@ def test_a_start_is_read_and_is_no_part_of_a_hypothesis(beam_size: int) -> None:
 
 
 def test_a_prefix_may_hold_the_end_token_without_ending() -> None:
-    [[hypothesis]] = search(
-        random_model(5), 5, [sentence((5,), beam_size=1, max_output_tokens=4, target_prefix=(EOS, 2))]
-    )
+    wanted = sentence((5,), beam_size=1, max_output_tokens=4, target_prefix=(EOS, 2))
+    [[hypothesis]] = search(random_model(5), 5, [wanted])
     assert hypothesis.tokens[:2] == (EOS, 2)
 
 
@@ -253,9 +237,7 @@ def test_live_rows_fill_up_at_the_limit_with_reason_length() -> None:
     def endless(source: Tokens, prefix: Tokens) -> FloatArray:
         return np.array([-np.inf, -np.inf, math.log(0.6), math.log(0.4)], np.float32)
 
-    [hypotheses] = search(
-        endless, 4, [sentence((5,), beam_size=3, max_output_tokens=2, length_penalty=0.0, num_hypotheses=3)]
-    )
+    [hypotheses] = search(endless, 4, [sentence((5,), beam_size=3, max_output_tokens=2, length_penalty=0.0)])
     assert [h.tokens for h in hypotheses] == [(2, 2), (2, 3), (3, 2)]
     assert {h.finish_reason for h in hypotheses} == {FinishReason.LENGTH}
 
@@ -263,10 +245,8 @@ def test_live_rows_fill_up_at_the_limit_with_reason_length() -> None:
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_attention_follows_the_backpointers(beam_size: int) -> None:
     model = random_model(6, seed=1)
-    wanted = [
-        sentence((9, 8, 7)[:n], beam_size=beam_size, max_output_tokens=7, return_attention=True)
-        for n in (1, 2, 3)
-    ]
+    options = {"beam_size": beam_size, "max_output_tokens": 7, "return_attention": True}
+    wanted = [sentence((9, 8, 7)[:n], **options) for n in (1, 2, 3)]
     for asked, hypotheses in zip(wanted, search(model, 6, wanted, joins={1: 2, 2: 3}), strict=True):
         for hypothesis in hypotheses:
             attended = hypothesis.tokens

@@ -18,7 +18,7 @@ def run(server):
     """Translates a file into another."""
 
     def call(source: Path, output: Path, **options):
-        job_names = ("format_name", "patience_seconds", "checkpoint_seconds", "window")
+        job_names = ("settings", "format_name", "patience_seconds", "checkpoint_seconds", "window")
         job = {name: options.pop(name) for name in job_names if name in options}
         with Client(server.address) as client:
             return running.run(client, source, output, options=FormatOptions(**options), **job)

@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from dragoman_files.format import FormatOptions, Input, Unit
 from dragoman_files.opening import open_format
@@ -41,9 +41,7 @@ def docx(body: str, *, header: str | None = None, footnotes: str | None = None) 
     picture = {"word/media/image1.png": bytes(range(256))}
     core = {"docProps/core.xml": "<title>Titel</title>"}
     head = {
-        "[Content_Types].xml": office_types(
-            {name: f"wordprocessingml.{kind}" for name, kind in kinds.items()}
-        ),
+        "[Content_Types].xml": office_types("wordprocessingml", kinds),
         "_rels/.rels": relations({"word/document.xml": "officeDocument"}),
     }
     return package({**head, **parts, **picture, **core})
@@ -60,18 +58,19 @@ def package(parts: Mapping[str, str | bytes]) -> bytes:
     return file.getvalue()
 
 
-def office_types(kinds: Mapping[str, str]) -> str:
+def office_types(family: str, kinds: Mapping[str, str]) -> str:
     """The list of a document's parts by their types, each without what they all begin with."""
+    overrides = (
+        f'<Override PartName="/{name}" ContentType="{_TYPE}.{family}.{kind}+xml"/>'
+        for name, kind in kinds.items()
+    )
     return (
         '<?xml version="1.0" encoding="UTF-8"?>'
         '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
         '<Default Extension="rels" '
         'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
         '<Default Extension="xml" ContentType="application/xml"/>'
-        + "".join(
-            f'<Override PartName="/{name}" ContentType="{_TYPE}.{kind}+xml"/>' for name, kind in kinds.items()
-        )
-        + "</Types>"
+        f"{''.join(overrides)}</Types>"
     )
 
 
@@ -116,9 +115,7 @@ def pptx(*paragraphs: str, notes: str = "") -> bytes:
     }
     return package(
         {
-            "[Content_Types].xml": office_types(
-                {name: f"presentationml.{kind}" for name, kind in kinds.items()}
-            ),
+            "[Content_Types].xml": office_types("presentationml", kinds),
             "_rels/.rels": relations({"ppt/presentation.xml": "officeDocument"}),
             "ppt/presentation.xml": f'<p:presentation xmlns:p="{_PRESENTATION}" xmlns:r="{_OF_OFFICE}">'
             '<p:sldIdLst><p:sldId id="256" r:id="rId1"/></p:sldIdLst><p:sldSz cx="9144000" cy="6858000"/>'
@@ -155,7 +152,7 @@ def xlsx(*strings: str, cells: str = "", table: str = "") -> bytes:
     )
     shared = "".join(f"<si>{each}</si>" for each in strings)
     parts = {
-        "[Content_Types].xml": office_types({name: f"spreadsheetml.{kind}" for name, kind in kinds.items()}),
+        "[Content_Types].xml": office_types("spreadsheetml", kinds),
         "_rels/.rels": relations({"xl/workbook.xml": "officeDocument"}),
         "xl/workbook.xml": f'<workbook xmlns="{_SHEET}" xmlns:r="{_OF_OFFICE}">'
         '<sheets><sheet name="Blatt" sheetId="1" r:id="rId1"/></sheets></workbook>',
@@ -185,12 +182,8 @@ def opened(body: str, *, header: str = "", kind: str = "text") -> bytes:
     """A document of OpenDocument with this body, a header and a picture."""
     mimetype = f"application/vnd.oasis.opendocument.{kind}"
     head = '<?xml version="1.0" encoding="UTF-8"?>\n'
-    files = {
-        "/": mimetype,
-        "content.xml": "text/xml",
-        "styles.xml": "text/xml",
-        "Pictures/a.png": "image/png",
-    }
+    files = {"/": mimetype, **dict.fromkeys(("content.xml", "styles.xml"), "text/xml")}
+    files["Pictures/a.png"] = "image/png"
     entries = "".join(
         f'<manifest:file-entry manifest:full-path="{path}" manifest:media-type="{media}"/>'
         for path, media in files.items()
@@ -256,10 +249,22 @@ def read_part(content: bytes, name: str = "word/document.xml") -> str:
         return archive.read(name).decode()
 
 
+def input_of(content: bytes, check: Callable[[], None] = lambda: None) -> Input:
+    stream = io.BytesIO(content)
+    return Input(name="a", stream=stream, position=stream.tell, check=check)
+
+
 def units_of(name: str, content: bytes) -> Iterator[Unit]:
     """The texts of a document of this format."""
-    stream = io.BytesIO(content)
-    return open_format(name, FormatOptions()).units(Input(name="a", stream=stream, position=stream.tell))
+    return open_format(name, FormatOptions()).units(input_of(content))
+
+
+def capitals(text: str, *parts: str) -> str:
+    """A text with these parts of it in capitals."""
+    for part in parts:
+        assert part in text
+        text = text.replace(part, part.upper())
+    return text
 
 
 XLIFF_HEAD = (

@@ -9,12 +9,9 @@ import polib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.clients.jobs.running import DE_EN, run
-from tests.clients.jobs.running import run as run_job
+from tests.clients.jobs.running import DE_EN
 from tests.files.documents import units_of, xliff
 
-from dragoman import Client
-from dragoman.jobs import JobError
 from dragoman_files.format import FormatName
 
 LONGEST_ERROR = 700
@@ -51,11 +48,9 @@ def test_a_broken_header_is_told_in_a_few_words(refuse, header, told):
     "header", ["", "Unsinn", f"Language: {'d' * 100_000}"], ids=["none", "words", "long"]
 )
 def test_other_headers_are_no_matter(translate, header):
-    given = catalogue(header)
-    expected = given.replace('"ja"\nmsgstr ""', '"ja"\nmsgstr "JA"')
-    expected = expected.replace('msgstr[0] ""', 'msgstr[0] "EIN"').replace(
-        'msgstr[1] ""', 'msgstr[1] "VIELE"'
-    )
+    expected = given = catalogue(header)
+    for place, text in (('"ja"\nmsgstr', "JA"), ("msgstr[0]", "EIN"), ("msgstr[1]", "VIELE")):
+        expected = expected.replace(f'{place} ""', f'{place} "{text}"')
     assert translate("po", given) == expected
 
 
@@ -65,10 +60,7 @@ def test_other_headers_are_no_matter(translate, header):
         ("hallo\n", r"Syntax error in po file \(line 1\)"),
         ("x" * 1_000_000 + "\n", r"no catalogue of gettext"),
         ('msgid "a"\nmsgid_plural "b"\nmsgstr[x] ""\n', r"line 3"),
-        (
-            'msgid "a"\nmsgid_plural "b"\nmsgstr[9] ""\nmsgstr[8] ""\n',
-            r"line 1 has no msgstr\[8\] where it should",
-        ),
+        ('msgid "a"\nmsgid_plural "b"\nmsgstr[9] ""\nmsgstr[8] ""\n', r"line 1 has no msgstr\[8\] where"),
         (catalogue("").replace("UTF-8", "q" * 100_000), "q" * 10),
     ],
     ids=["text", "long", "form", "order", "charset"],
@@ -89,11 +81,10 @@ TEMPLATE = (
     ("language", "num_forms"),
     [("de", 2), ("fr", 2), ("pl", 3), ("ja", 1), ("ar", 6), ("pt-BR", 2), ("xx", 2)],
 )
-def test_a_template_gets_the_plurals_and_the_charset_of_its_language(server, tmp_path, language, num_forms):
+def test_a_template_gets_the_plurals_and_the_charset_of_its_language(run, tmp_path, language, num_forms):
     source, output = tmp_path / "in.pot", tmp_path / "out.po"
     source.write_text(TEMPLATE)
-    with Client(server.address) as client:
-        run_job(client, source, output, replace(DE_EN, source="de", target=language))
+    run(source, output, settings=replace(DE_EN, target=language))
     translated = output.read_text()
     assert f'"Language: {language.replace("-", "_")}\\n"' in translated
     assert "charset=UTF-8" in translated
@@ -102,11 +93,8 @@ def test_a_template_gets_the_plurals_and_the_charset_of_its_language(server, tmp
     assert translated.count("msgstr[") == num_forms
     assert 'msgstr[0] ""' not in translated
     if shutil.which("msgfmt"):
-        checked = subprocess.run(
-            ["msgfmt", "--check-format", "--check-domain", "-o", "-", output],
-            capture_output=True,
-            check=False,
-        )
+        command = ["msgfmt", "--check-format", "--check-domain", "-o", "-", output]
+        checked = subprocess.run(command, capture_output=True, check=False)
         assert checked.returncode == 0, checked.stderr
 
 
@@ -146,16 +134,11 @@ def test_a_target_that_is_filled_is_translated(translate, state):
     assert translate("xlf", final) == final
 
 
-def test_the_target_language_is_the_jobs(server, tmp_path):
-    source, output = tmp_path / "in.xlf", tmp_path / "out.xlf"
+def test_the_target_language_is_the_jobs(translate):
     unit = '<trans-unit id="1"><source>ja</source></trans-unit>'
-    source.write_text(xliff(unit).replace(' target-language="en"', ""))
-    with Client(server.address) as client:
-        run(client, source, output, replace(DE_EN, target="pt-BR"))
-    assert (
-        '<file source-language="de" datatype="plaintext" original="a" target-language="pt-BR">'
-        in output.read_text()
-    )
+    given = xliff(unit).replace(' target-language="en"', "")
+    written = translate("xlf", given, settings=replace(DE_EN, target="pt-BR"))
+    assert '<file source-language="de" datatype="plaintext" original="a" target-language="pt-BR">' in written
 
 
 @pytest.mark.parametrize(
@@ -166,11 +149,9 @@ def test_the_target_language_is_the_jobs(server, tmp_path):
     ],
     ids=["source", "target"],
 )
-def test_a_file_in_other_languages_is_refused(server, tmp_path, settings, told):
-    (tmp_path / "in.xlf").write_text(xliff('<trans-unit id="1"><source>ja</source></trans-unit>'))
-    with Client(server.address) as client, pytest.raises(JobError, match=told):
-        run(client, tmp_path / "in.xlf", tmp_path / "out.xlf", settings)
-    assert [path.name for path in tmp_path.iterdir()] == ["in.xlf"]
+def test_a_file_in_other_languages_is_refused(refuse, settings, told):
+    content = xliff('<trans-unit id="1"><source>ja</source></trans-unit>')
+    refuse("in.xlf", content, told, settings=settings)
 
 
 WORDS = ["Datei", "öffnen", "Speichern", "unter", "Beenden", "Ansicht", "Größe", "neu"]

@@ -2,24 +2,16 @@
 
 import ast
 import gzip
-import io
 import json
 import re
 import tomllib
-import zipfile
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from tests.files.documents import package
 
 from dragoman.jobs import JobError
-
-
-def zipped() -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("word/document.xml", "<w:t>Guten Morgen.</w:t>")
-    return file.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -96,7 +88,7 @@ def test_whoever_insists_has_a_format_that_the_name_hides(run, tmp_path, name, f
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (zipped(), r"a zip file, as \.docx.*`--format docx`"),
+        (package({"word/document.xml": "<w:t>Ja.</w:t>"}), r"a zip file, as \.docx.*`--format docx`"),
         (b"%PDF-1.7\n", "a PDF"),
         ("Grüße\n".encode("utf-16"), r"text in UTF-16.*`iconv -f UTF-16 -t UTF-8 .*in\.txt"),
         ("Grüße\n".encode("utf-32"), r"text in UTF-32"),

@@ -5,18 +5,16 @@ that nobody closes, nested and empty elements, attributes, items, cells, entries
 """
 
 import contextlib
-import io
 import itertools
 import random
-import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pytest
-from tests.files.documents import PO_HEAD, docx, epub, opened, pptx, xliff, xlsx
-from tests.growth import assert_linear
+from tests.files.documents import PO_HEAD, docx, epub, input_of, opened, pptx, xliff, xlsx
+from tests.growth import assert_linear, memory_below
 
 from dragoman_files import format as format_module
-from dragoman_files.format import MEMORY_FLOOR, MEMORY_PER_BYTE, FileError, FormatOptions, Input, UnitError
+from dragoman_files.format import MEMORY_FLOOR, MEMORY_PER_BYTE, FileError, FormatOptions, UnitError
 from dragoman_files.opening import open_format
 
 MAX_CHARACTERS = 1 << 19
@@ -265,11 +263,8 @@ DRAWN = random.Random(49).sample(sorted(ALL), NUM_EVERY_TIME)
 def read_and_write(name: str, content: bytes) -> None:
     """Reads a document and writes a translation of each text, if it is not refused."""
     options = FormatOptions(columns=("1",) if name in ("csv", "tsv") else (), join_lines=True)
-    stream = io.BytesIO(content)
     with contextlib.suppress(FileError):
-        for unit in open_format(name, options).units(
-            Input(name=f"a.{name}", stream=stream, position=stream.tell)
-        ):
+        for unit in open_format(name, options).units(input_of(content)):
             try:
                 unit.write(unit.text + "b", {})
             except UnitError:
@@ -310,13 +305,8 @@ def check_memory(key: str, share: int) -> None:
     # What the first document of a format imports is no matter of its size.
     read_and_write(key.split()[0], make(1))
     content = make(count // share)
-    tracemalloc.start()
-    try:
+    with memory_below(MEMORY_FLOOR // share + MEMORY_PER_BYTE * len(content)):
         read_and_write(key.split()[0], content)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak <= MEMORY_FLOOR // share + MEMORY_PER_BYTE * len(content)
 
 
 def test_reading_ends_once_nobody_wants_it():
@@ -327,10 +317,8 @@ def test_reading_ends_once_nobody_wants_it():
         raise UnwantedError
 
     for name, content in (("html", b"<p>a" * 400_000), ("docx", docx(_run("<w:t>a</w:t>")))):
-        stream = io.BytesIO(content)
-        source = Input(name="a", stream=stream, position=stream.tell, check=check)
         with pytest.raises(UnwantedError):
-            list(open_format(name, FormatOptions()).units(source))
+            list(open_format(name, FormatOptions()).units(input_of(content, check)))
 
 
 @pytest.mark.parametrize("key", DRAWN)

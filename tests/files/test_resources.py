@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 from fluent.syntax import FluentParser, ast
-from tests.files.documents import units_of
+from tests.files.documents import capitals, units_of
 
 from dragoman_files.document import Segment
 from dragoman_files.format import UnitError
@@ -30,17 +30,14 @@ def test_values_of_dotnet_are_translated_line_by_line(translate, server):
     assert [text.count("<br ") for text in server.servicer.texts if text] == [1]
 
 
-QT_HEAD = '<TS version="2.1" language="en">'
+QT_HEAD = '<TS version="2.1" language="en"><message>'
 
 
 @pytest.mark.parametrize(
     ("name", "given"),
     [
         ("resx", '<root><data name="a"><value>{}</value></data></root>'),
-        (
-            "ts",
-            f"{QT_HEAD}<message><source>&amp;Datei</source><translation>{{}}</translation></message></TS>",
-        ),
+        ("ts", f"{QT_HEAD}<source>&amp;Datei</source><translation>{{}}</translation></message></TS>"),
     ],
 )
 def test_an_accelerator_is_put_back(translate, server, name, given):
@@ -75,15 +72,9 @@ ANDROID = r"""<?xml version="1.0" encoding="utf-8"?>
 
 
 def test_strings_of_android_are_translated_and_their_escapes_stay(translate):
-    assert translate("strings.xml", ANDROID) == (
-        ANDROID.replace(r"Der <b>Hund</b>\'s \"Haus\" \u00fc", r"DER <b>HUND</b>\'S \"HAUS\" Ü")
-        .replace("ja,\n  nein", "JA, NEIN")
-        .replace(r"zwei\nZeilen", r"ZWEI\nZEILEN")
-        .replace(">an <", ">AN <")
-        .replace("@du", "@DU")
-        .replace(">eins<", ">EINS<")
-        .replace("%d Hund", "%D HUND")
-    )
+    expected = ANDROID.replace(r"Der <b>Hund</b>\'s \"Haus\" \u00fc", r"DER <b>HUND</b>\'S \"HAUS\" Ü")
+    expected = expected.replace("ja,\n  nein", "JA, NEIN").replace(r"zwei\nZeilen", r"ZWEI\nZEILEN")
+    assert translate("strings.xml", ANDROID) == capitals(expected, ">an <", "@du", ">eins<", "%d Hund")
 
 
 @pytest.mark.parametrize(
@@ -111,11 +102,8 @@ APPLE = (
 
 
 def test_values_of_apple_are_translated_and_still_read_as_a_list(translate):
-    written = translate("strings", APPLE)
-    assert written == (
-        '/* Der "Hund" = "a"; */\n"titel" = "DER \\"HUND\\"\\nSCHLÄFT %@";\n'
-        '// nein\n  key.b="GRÜN" ;\n"n" = "5";\n'
-    )
+    expected = APPLE.replace("gr\\U00fcn", "GRÜN").replace("\\nschläft", "\\nSCHLÄFT")
+    assert translate("strings", APPLE) == expected.replace('Der \\"Hund\\"', 'DER \\"HUND\\"')
 
 
 @pytest.mark.parametrize(
@@ -143,11 +131,8 @@ def test_messages_of_a_bundle_are_translated_and_its_locale_is_the_targets(trans
         '{\n  "@@locale": "de",\n  "titel": "Der Hund {name}",\n  "@titel": {"description": "ein Hund",\n'
         '   "placeholders": {"name": {"type": "String"}}},\n  "n": "{n, plural, =1{ein} other{x}}"\n}\n'
     )
-    written = translate("arb", given)
-    assert written == (
-        '{\n  "@@locale": "en",\n  "titel": "DER HUND {NAME}",\n  "@titel": {"description": "ein Hund",\n'
-        '   "placeholders": {"name": {"type": "String"}}},\n  "n": "{N, PLURAL, =1{EIN} OTHER{X}}"\n}\n'
-    )
+    expected = capitals(given, "Der Hund {name}", "{n, plural, =1{ein} other{x}}")
+    assert translate("arb", given) == expected.replace('"@@locale": "de"', '"@@locale": "en"')
 
 
 FTL = """# Der Hund
@@ -167,18 +152,13 @@ zahl = { $n }
 
 
 def test_values_of_fluent_are_translated_and_still_read_as_its_own(translate):
-    expected = FTL
-    for text in (
-        *("Der { -marke } ist da", "Ein Hund", "[one] ein Hund", "{ $n } Hunde", "[other]"),
-        *("{ $n ->", "} und\n    mehr"),
-    ):
-        expected = expected.replace(text, text.upper())
-    assert translate("ftl", FTL) == expected
+    texts = ("Der { -marke } ist da", "Ein Hund", "[one] ein Hund", "{ $n } Hunde", "[other]", "{ $n ->")
+    assert translate("ftl", FTL) == capitals(FTL, *texts, "} und\n    mehr")
 
 
 def test_lines_of_fluent_keep_their_ends_and_their_indentation(translate):
     given = "a = ja\r\n  und\r\n\r\n    nein\r\nb =\r\n\tkaputt\r\n"
-    assert translate("ftl", given) == given.replace("ja", "JA").replace("und", "UND").replace("nein", "NEIN")
+    assert translate("ftl", given) == capitals(given, "ja", "und", "nein")
 
 
 @pytest.mark.parametrize(
@@ -191,11 +171,9 @@ def test_a_translation_is_read_as_the_text_of_its_message(text, translation):
     except UnitError:
         return
     [message] = FluentParser().parse(written + "\n").body
-    values = [
-        each.value if isinstance(each, ast.TextElement) else each.expression.value
-        for each in message.value.elements
-    ]
-    assert "".join(values) == translation
+    parts = message.value.elements
+    texts = [each if isinstance(each, ast.TextElement) else each.expression for each in parts]
+    assert "".join(each.value for each in texts) == translation
 
 
 TS = (

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import yaml
+from tests.files.documents import capitals
 
 from dragoman.jobs import JobError
 
@@ -14,11 +15,8 @@ def test_strings_are_translated_wherever_they_stand_and_the_rest_stays(translate
         '  "tief": {"liste": ["eins", ["zwei"], null, true], "b": {"c":"drei"}} ,\n'
         '  "flucht": "a\\"b\\n{name}"\n}\n'
     )
-    assert translate("json", given) == (
-        '{\r\n\t"titel" : "GUTEN MORGEN",\n  "n": 1.50e3, "leer": "", "zahl": "2.500",\n'
-        '  "tief": {"liste": ["EINS", ["ZWEI"], null, true], "b": {"c":"DREI"}} ,\n'
-        '  "flucht": "A\\"B\\n{NAME}"\n}\n'
-    )
+    expected = capitals(given, "guten morgen", "eins", "zwei", "drei", "{name}")
+    assert translate("json", given) == expected.replace('a\\"b', 'A\\"B')
 
 
 @pytest.mark.parametrize(
@@ -43,35 +41,14 @@ def test_values_of_json_are_translated(translate, given, keys, expected):
 @pytest.mark.parametrize("name", ["json", "yaml"])
 def test_what_looks_like_a_name_is_none(translate, name):
     """By its key and itself, or by itself alone, unless its key is named."""
-    kept = {
-        "id": "btn-save",
-        "class": "btn btn-primary",
-        "className": "is-active",
-        "dateFormat": "DD.MM.YYYY",
-        "short": "YYYY-MM-DD",
-        "time": "HH:mm",
-        "type": "submit",
-        "nameKey": "saveButton",
-        "lang": "de",
-        "see": "app.title.main",
-        "other": "user_name",
-        "color": "red",
-    }
-    translated = {
-        "title": "id",
-        "id2": "ein haus",
-        "type": "Schaltfläche",
-        "format": "Das Format",
-        "idea": "e-mail",
-        "x": "state-of-the-art",
-        "y": "ham",
-        "z": "Mm",
-    }
-    for given, expected in (
-        (kept, kept),
-        (translated, {key: text.upper() for key, text in translated.items()}),
-    ):
-        assert yaml.safe_load(translate(name, json.dumps(given, ensure_ascii=False))) == expected
+    kept = """{"id": "btn-save", "class": "btn btn-primary", "className": "is-active", "lang": "de",
+    "dateFormat": "DD.MM.YYYY", "short": "YYYY-MM-DD", "time": "HH:mm", "type": "submit", "color": "red",
+    "nameKey": "saveButton", "see": "app.title.main", "other": "user_name"}"""
+    translated = """{"title": "id", "id2": "ein haus", "type": "Schaltfläche", "format": "Das Format",
+    "idea": "e-mail", "x": "state-of-the-art", "y": "ham", "z": "Mm"}"""
+    upper = {key: text.upper() for key, text in json.loads(translated).items()}
+    for given, expected in ((kept, json.loads(kept)), (translated, upper)):
+        assert yaml.safe_load(translate(name, given)) == expected
     assert translate(name, '{"id": "abc"}', keys=("id",)) == '{"id": "ABC"}'
 
 
@@ -81,14 +58,8 @@ def test_a_string_that_fails_stays_and_is_recorded(run, tmp_path):
     summary = run(source, output)
     assert output.read_text() == '{"a": "JA",\n"b": "!INTERNAL x", "c": "\\ud800 y"}'
     assert (summary.lines, summary.failed) == (2, 1)
-    record = json.loads(summary.errors.read_text())
-    assert record == {
-        "number": 2,
-        "line": 2,
-        "status": "INTERNAL",
-        "message": "scripted INTERNAL",
-        "text": "!INTERNAL x",
-    }
+    told = {"status": "INTERNAL", "message": "scripted INTERNAL", "text": "!INTERNAL x"}
+    assert json.loads(summary.errors.read_text()) == {"number": 2, "line": 2, **told}
 
 
 @pytest.mark.parametrize(
@@ -148,9 +119,8 @@ def test_the_delimiter_is_found(translate, delimiter):
 
 def test_quotation_marks_of_tsv_are_text_unless_they_enclose_a_cell(translate):
     given = 'id\ttitel\r\n1\t"Ja", sagte er\r\n2\t"er ""da"""\r\n'
-    assert translate("tsv", given, columns=("titel",)) == (
-        'id\ttitel\r\n1\t"JA", SAGTE ER\r\n2\t"ER ""DA"""\r\n'
-    )
+    expected = capitals(given, '"Ja", sagte er', '"er ""da"""')
+    assert translate("tsv", given, columns=("titel",)) == expected
 
 
 def test_rows_of_another_width_fail_and_stay(run, tmp_path):

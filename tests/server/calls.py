@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 import grpc
 import pytest
 from google.rpc import error_details_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 from tests.server.conftest import RunningServer
 
@@ -13,11 +14,27 @@ from dragoman.v1 import translation_pb2 as pb
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 DE_EN = {"source": "de", "target": "en"}
+SERVING = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
 async def translate(running: RunningServer, *texts: str, **fields: object) -> list[pb.Translation]:
     request = pb.TranslateRequest(texts=texts, **(GERMAN | fields))
     return list((await running.stub.Translate(request)).translations)
+
+
+async def health(running: RunningServer, model: str) -> int:
+    stub = health_pb2_grpc.HealthStub(running.channel)
+    service = health_pb2.HealthCheckRequest(service=f"dragoman.v1.model/{model}")
+    return int((await stub.Check(service)).status)
+
+
+def linked(source: str, translation: pb.Translation) -> list[tuple[str, str]]:
+    """What stands on both ends of each link of the best hypothesis."""
+    return [
+        (source[link.source_start : link.source_end], translation.text[link.target_start : link.target_end])
+        for link in translation.hypotheses[0].alignments
+    ]
 
 
 def item(id_: str, text: str) -> pb.TranslateStreamRequest:

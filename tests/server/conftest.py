@@ -4,9 +4,10 @@ import asyncio
 import socket
 import socketserver
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import grpc
@@ -20,6 +21,8 @@ from tests.server.server_process import ServerProcess
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
 from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
 from dragoman_server.server import PortError, Server
+from dragoman_server.service import translating
+from dragoman_server.text.passage import Passage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +33,14 @@ class RunningServer:
     channel: grpc.aio.Channel
     stub: TranslationServiceStub
     metrics_url: str
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.server.port}"
+
+    def num_at_work(self) -> float:
+        """Sentences that wait or are decoded."""
+        return sum(self.metric(f"dragoman_{where}_sentences") for where in ("queue", "running"))
 
     def metric(self, name: str, **labels: str) -> float:
         """A sample's value, scraped now; the sum over the samples that have these labels."""
@@ -124,6 +135,20 @@ async def start_server(models: Path) -> AsyncIterator[StartServer]:
 
 
 @pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that are cut and tokenized from now on."""
+    texts: list[str] = []
+    prepare = translating.prepare
+
+    def recorded(text: str, *arguments: Any) -> Passage:
+        texts.append(text)
+        return prepare(text, *arguments)
+
+    monkeypatch.setattr(translating, "prepare", recorded)
+    return texts
+
+
+@pytest.fixture
 async def running(start_server: StartServer) -> RunningServer:
     """A server with default limits, but small enough to reach."""
     return await start_server(limits=RequestLimits(max_texts=20, max_text_characters=500))
@@ -131,16 +156,15 @@ async def running(start_server: StartServer) -> RunningServer:
 
 @pytest.fixture
 def start_process() -> Iterator[StartProcess]:
-    """Starts `python -m dragoman_server` with the options given, and variables of the environment besides."""
-    started: list[ServerProcess] = []
+    """Starts servers of models with the options given, and variables of the environment besides."""
+    with ExitStack() as stack:
 
-    def start(*arguments: str, environment: Mapping[str, str] | None = None) -> ServerProcess:
-        started.append(ServerProcess(*arguments, environment=environment))
-        return started[-1]
+        def start(
+            models: Path, *options: object, environment: Mapping[str, str] | None = None
+        ) -> ServerProcess:
+            return stack.enter_context(ServerProcess(models, *options, environment=environment))
 
-    yield start
-    for server in started:
-        server.kill()
+        yield start
 
 
 def free_port() -> int:

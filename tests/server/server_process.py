@@ -5,30 +5,38 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.server.hanging.sitecustomize import SUFFIX, open_late
 
-COMMAND = [sys.executable, "-m", "dragoman_server"]
+COMMAND = [sys.executable, "-m", "dragoman"]
 
 
 class ServerProcess:
-    """`python -m dragoman_server` as a user starts it."""
+    """`dragoman serve` as a user starts it, on ports that the system chooses."""
 
     def __init__(
-        self, *arguments: str, command: Sequence[str] = COMMAND, environment: Mapping[str, str] | None = None
+        self,
+        models: Path,
+        *options: object,
+        command: Sequence[str] = (*COMMAND, "serve"),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
+        fixed = ["--models", models, "--port", 0, "--metrics-port", 0, "--device", "cpu"]
+        # Its log is nobody's but its own without this variable, too.
+        own = {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
         self.process = subprocess.Popen(
-            [*command, "--device", "cpu", "--metrics-port", "0", *arguments],
+            [*command, *map(str, [*fixed, *options])],
             stderr=subprocess.PIPE,
             text=True,
-            # gRPC's own lines are no JSON.
-            env={**os.environ, "GRPC_VERBOSITY": "NONE", **(environment or {})},
+            env={**own, **(environment or {})},
         )
-        self.log: list[dict[str, object]] = []
+        self.log: list[dict[str, Any]] = []
 
-    def wait_for(self, event: str) -> dict[str, object]:
+    def wait_for(self, event: str) -> dict[str, Any]:
         """Reads the log up to that event."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
@@ -37,12 +45,30 @@ class ServerProcess:
                 return self.log[-1]
         raise AssertionError(f"no {event!r} in {self.log}")
 
+    @cached_property
+    def ports(self) -> tuple[int, int | None]:
+        """Those of gRPC and of HTTP, of a server that is ready."""
+        ready = self.wait_for("ready")
+        return ready["port"], ready["http_port"]
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.ports[0]}"
+
     def end(self) -> tuple[int, str]:
         """Its exit code and the rest of its log."""
         _, rest = self.process.communicate(timeout=60)
         return self.process.returncode, rest
 
-    def kill(self) -> None:
+    def stop(self) -> tuple[int, str]:
+        """The same, once it was told to end."""
+        self.process.terminate()
+        return self.end()
+
+    def __enter__(self) -> "ServerProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Ends it where it has not ended."""
         if self.process.poll() is None:
             self.process.kill()

@@ -73,11 +73,10 @@ def test_who_has_a_key_may_call_until_it_is_revoked(start_process: StartProcess,
     web, jobs = added.stdout.strip(), other.stdout.strip()
     assert web not in tokens.read_text()
     assert stat.S_IMODE(tokens.stat().st_mode) == 0o600
-    server = start_process("--models", str(tmp_path / "models"), "--port", "0", *files)
-    address = f"127.0.0.1:{server.wait_for('ready')['port']}"
+    server = start_process(tmp_path / "models", *files)
 
     def ask(token: str) -> str:
-        with Client(address, token=token, timeout_seconds=5) as client:
+        with Client(server.address, token=token, timeout_seconds=5) as client:
             return client.translate(["ja"], source="de", target="en")[0].text
 
     assert ask(jobs) == "ja"

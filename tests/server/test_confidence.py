@@ -103,11 +103,11 @@ async def test_texts_and_sentences_have_a_confidence(start_server: StartServer) 
 async def test_both_models_of_a_way_have_to_be_good(start_server: StartServer, tmp_path: Path) -> None:
     manifests = {
         "de-en": replace(MANIFEST, confidence=CONFIDENCE),
-        "en-fr": replace(MANIFEST, source_language="en", target_language="fr", confidence=CONFIDENCE),
-        "en-nl": replace(MANIFEST, source_language="en", target_language="nl"),
+        "en-fr": replace(MANIFEST, confidence=CONFIDENCE),
+        "en-nl": MANIFEST,
     }
     for name, manifest in manifests.items():
-        write_bundle(tmp_path, manifest=replace(manifest, name=name))
+        write_bundle(tmp_path, f"{name}/1", name, manifest=manifest)
     running = await start_server(models=tmp_path, pivot="en")
 
     async def confidence(source: str, target: str) -> pb.Translation:

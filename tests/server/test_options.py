@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from tests.server.calls import GERMAN, failure
 from tests.server.conftest import CPU, StartServer
+from tests.test_documents import known_tests
 
 import dragoman_server.server
 from dragoman.v1 import translation_pb2 as pb
@@ -201,12 +202,7 @@ def test_every_limit_is_refused_by_one_of_these_tests() -> None:
     known = set(REFUSED) | set(HELD_BY)
     assert known == {each.name for each in limits()} | set(NAMES.values())
     assert {field.name for field in fields(RequestLimits)} <= known
-    tests = {
-        name
-        for path in Path(__file__).parents[1].rglob("test_*.py")
-        for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
-    }
-    assert set(HELD_BY.values()) <= tests
+    assert set(HELD_BY.values()) <= known_tests()
 
 
 @pytest.mark.parametrize("limit", list(limits()), ids=lambda each: each.name)

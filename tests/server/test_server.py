@@ -21,9 +21,10 @@ from click.testing import CliRunner, Result
 from dragoman_bundle import Bundle
 from google.rpc.error_details_pb2 import RetryInfo
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from tests.server.calls import GERMAN, detail, failure, held, item, until
+from tests.server.access import Certified
+from tests.server.calls import GERMAN, NOT_SERVING, SERVING, detail, failure, held, item, until
 from tests.server.conftest import CPU, RunningServer, StartProcess, StartServer, free_port
-from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.copying_bundle import write_bundle
 from tests.server.server_process import HANGING, ServerProcess, hang, make_late
 from tests.server.wire import never_reading, wire_to
 
@@ -39,9 +40,6 @@ from dragoman_server.engine.scheduling.scheduler import Scheduler
 from dragoman_server.healthcheck import healthcheck
 from dragoman_server.server import EngineEndedError, PortError, Server, serve
 
-SERVING = health_pb2.HealthCheckResponse.SERVING
-NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
-
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dragoman_server", "--metrics-port", "0", *arguments]
@@ -49,9 +47,8 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 
 def test_a_signal_lets_accepted_calls_finish(start_process: StartProcess, slow_models: Path) -> None:
-    server = start_process("--models", str(slow_models), "--port", "0")
-    port = server.wait_for("ready")["port"]
-    with grpc.insecure_channel(f"localhost:{port}") as channel:
+    server = start_process(slow_models)
+    with grpc.insecure_channel(server.address) as channel:
         stub = TranslationServiceStub(channel)
         health = health_pb2_grpc.HealthStub(channel)
         assert health.Check(health_pb2.HealthCheckRequest()).status == SERVING
@@ -78,9 +75,8 @@ def test_a_drain_that_takes_too_long_or_a_second_signal_cuts_calls_off(
     start_process: StartProcess, slow_models: Path, signals: int
 ) -> None:
     seconds = "0.1" if signals == 1 else "30"
-    server = start_process("--models", str(slow_models), "--port", "0", "--drain-seconds", seconds)
-    port = server.wait_for("ready")["port"]
-    with grpc.insecure_channel(f"localhost:{port}") as channel:
+    server = start_process(slow_models, "--drain-seconds", seconds)
+    with grpc.insecure_channel(server.address) as channel:
         stub = TranslationServiceStub(channel)
         accepted = stub.Translate.future(pb.TranslateRequest(texts=["wort " * 10] * 500, **GERMAN))
         stub.Translate(pb.TranslateRequest(texts=["ja"], **GERMAN))
@@ -123,17 +119,17 @@ def test_a_port_in_use_is_told(models: Path) -> None:
     assert event["reason"].endswith(f"port {port}: Address already in use; choose another with --port")
 
 
-async def test_two_servers_never_share_a_port(running: RunningServer, models: Path) -> None:
+async def test_two_servers_never_share_a_port(
+    running: RunningServer, models: Path, certified: Certified
+) -> None:
     metrics_port = int(running.metrics_url.split(":")[2].split("/")[0])
-    for ports, told in (
-        ({"port": running.server.port, "metrics_port": 0}, "already in use"),
-        (
-            {"port": 0, "metrics_port": metrics_port},
-            f"{metrics_port}: .*; choose another with --metrics-port$",
-        ),
+    for config, told in (
+        ({"port": running.server.port}, "already in use"),
+        ({"port": running.server.port, "host": "127.0.0.1", **certified.files}, "already in use"),
+        ({"metrics_port": metrics_port}, f"{metrics_port}: .*; choose another with --metrics-port$"),
     ):
         with pytest.raises(PortError, match=told):
-            await Server(ServerConfig(models=models, **ports)).start()
+            await Server(ServerConfig(models=models, **({"port": 0, "metrics_port": 0} | config))).start()
     assert await running.stub.ListModels(pb.ListModelsRequest())
 
 
@@ -157,11 +153,7 @@ def test_cuda_is_demanded_in_vain(models: Path) -> None:
     ("providers", "has_driver", "told"),
     [
         (["CPU"], False, "^cuda cannot be used: no GPU here; auto takes the CPU where there is none$"),
-        (
-            ["CUDA", "CPU"],
-            False,
-            "^cuda cannot be used: no GPU here; auto takes the CPU where there is none$",
-        ),
+        (["CUDA", "CPU"], False, "^cuda cannot be used: no GPU here; auto takes the CPU"),
         (["CPU"], True, "^cuda cannot be used: .* put onnxruntime-gpu in its place$"),
         (["CUDA", "CPU"], True, "has no fp16 or fp32 graphs, and cuda takes no others; it has int8"),
     ],
@@ -220,14 +212,13 @@ async def test_calls_are_unavailable_until_loaded(tmp_path: Path, monkeypatch: p
 
 def test_a_signal_while_models_load_leaves_the_rest(start_process: StartProcess, tmp_path: Path) -> None:
     for version in ("1", "3"):
-        write_bundle(tmp_path, manifest=replace(MANIFEST, version=version))
+        write_bundle(tmp_path, f"de-en/{version}")
     pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
-    server = start_process("--models", str(tmp_path), "--port", "0", environment=HANGING)
+    server = start_process(tmp_path, environment=HANGING)
     with pipe.open("w"):
         server.process.terminate()
         server.wait_for("stopping before the models are loaded")
-    code, rest = server.end()
-    assert (code, rest) == (0, "")
+    assert server.end() == (0, "")
 
 
 async def test_a_drain_waits_for_readers(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -406,11 +397,8 @@ def processes_of(server: ServerProcess) -> list[int]:
 
 async def test_a_server_replaces_its_processes(start_process: StartProcess, slow_models: Path) -> None:
     port = free_port()
-    server = start_process(
-        *("--models", str(slow_models), "--threads", "2", "--engine-timeout-seconds", "5"),
-        *("--engines-per-process", "1"),
-        *("--port", str(port), "--drain-seconds", "5"),
-    )
+    options = ("--port", port, "--threads", 2, "--engines-per-process", 1)
+    server = start_process(slow_models, *options, "--engine-timeout-seconds", 5, "--drain-seconds", 5)
     await asyncio.to_thread(server.wait_for, "ready")
     codes: list[grpc.StatusCode] = []
     refusals: list[grpc.aio.AioRpcError] = []

@@ -3,7 +3,7 @@
 import errno
 import json
 import os
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 from safetensors import safe_open
 from safetensors.torch import save_file
 from tests.export.toy_checkpoint import save
-from tests.training.toy_pairs import run_training
+from tests.training.toy_pairs import invoke, opened, refusal, run_training
 
 from dragoman_training.average import average, average_checkpoints
 from dragoman_training.checkpoint import (
@@ -25,7 +24,6 @@ from dragoman_training.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
-from dragoman_training.decoding.system import CheckpointSystem, open_checkpoint_system
 from dragoman_training.saved_folder import read_arrays, write_arrays
 
 
@@ -120,28 +118,15 @@ def test_parameters_that_do_not_fit_are_named(toy_checkpoint: Path) -> None:
         load_parameters(checkpoint.model, tensors, "model.")
 
 
-def opened(
-    checkpoint: Path, source_language: str, precision: str = "auto"
-) -> AbstractContextManager[CheckpointSystem]:
-    return open_checkpoint_system(
-        str(checkpoint),
-        source_language=source_language,
-        target_language="En",
-        beam_size=1,
-        device="cpu",
-        precision=precision,
-    )
-
-
 def test_a_system_that_does_not_exist_is_refused(toy_checkpoint: Path) -> None:
-    with pytest.raises(ValueError, match='translates "de" to "en"'):
-        opened(toy_checkpoint, "fr").__enter__()
-    with pytest.raises(ValueError, match="needs an exported bundle"):
-        opened(toy_checkpoint, "de", "int8").__enter__()
+    with pytest.raises(ValueError, match='translates "de" to "en"'), opened(toy_checkpoint, source="fr"):
+        pytest.fail("it was opened")
+    with pytest.raises(ValueError, match="an exported bundle"), opened(toy_checkpoint, precision="int8"):
+        pytest.fail("it was opened")
 
 
 def test_languages_are_asked_for_in_any_case(toy_checkpoint: Path) -> None:
-    with opened(toy_checkpoint, "DE") as system:
+    with opened(toy_checkpoint, source="DE") as system:
         # Blank, and nothing but what has no width.
         before, *nothing, after = system.translate(["ja", "", "  ", "\u200b", "\x01", "ja"])
         assert nothing == [""] * 4
@@ -164,19 +149,18 @@ def test_the_parameters_are_the_mean_and_the_progress_is_the_last(
         for factor, step in ((1.0, 10), (4.0, 30), (1.0, 20))
     ]
     out = tmp_path / "mean.safetensors"
-    result = CliRunner().invoke(average, [*map(str, paths), "--out", str(out)])
+    result = invoke(average, *paths, "--out", out)
     assert result.exit_code == 0, result.output
     mean, original = load_checkpoint(out), load_checkpoint(toy_checkpoint)
-    for ours, theirs in zip(mean.model.parameters(), original.model.parameters(), strict=True):
-        torch.testing.assert_close(ours, 2 * theirs)
+    doubled = [2 * parameter for parameter in original.model.parameters()]
+    torch.testing.assert_close(list(mean.model.parameters()), doubled)
     assert mean.progress["step"] == 30
     assert mean.progress["averaged"] == [10, 20, 30]
     assert mean.source_tokenizer is mean.target_tokenizer
 
-    with pytest.raises(CheckpointError, match=r"mean\.safetensors is an average already"):
-        average_checkpoints([toy_checkpoint, out], tmp_path / "again.safetensors")
-    over = CliRunner().invoke(average, [str(toy_checkpoint), "--out", str(out)])
-    assert "exists" in str(over.exception)
+    again = toy_checkpoint, out, "--out", tmp_path / "again.safetensors"
+    assert "mean.safetensors is an average already" in refusal(*again, command=average)
+    assert "exists" in refusal(toy_checkpoint, "--out", out, command=average)
 
 
 @pytest.mark.parametrize(

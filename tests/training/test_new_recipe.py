@@ -1,20 +1,19 @@
 """Two files become a recipe that `dragoman train` takes, and text that is parted for it."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from tests.conftest import toy_pairs
-from tests.training.toy_pairs import run_training
+from tests.training.toy_pairs import invoke, refusal, run_training
 
 from dragoman_training.data.corpus import Corpus, hold_out
 from dragoman_training.new_recipe import SIZES, new_recipe
 from dragoman_training.recipe.reader import load_recipe
 
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(new_recipe, [str(argument) for argument in arguments])
+run = partial(invoke, new_recipe)
+refused = partial(refusal, command=new_recipe)
 
 
 @pytest.fixture
@@ -69,15 +68,13 @@ def test_nothing_that_measures_is_trained_on() -> None:
 def test_what_it_can_not_judge_it_asks_for_and_it_writes_over_nothing(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    same = run(files[0], files[0], "--out", tmp_path / "out")
-    assert "say with --from and --to" in str(same.exception)
+    assert "say with --from and --to" in refused(files[0], files[0], "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    over = run(*files, "--out", tmp_path)
-    assert "is not empty" in str(over.exception)
+    assert "is not empty" in refused(*files, "--out", tmp_path)
     for file in files:
         file.write_text("\n".join(file.read_text().split("\n")[:60]))
-    few = run(*files, "--out", tmp_path / "out")
-    assert "there are 60 pairs; training takes 100 at the least" in str(few.exception)
+    few = refused(*files, "--out", tmp_path / "out")
+    assert "there are 60 pairs; training takes 100 at the least" in few
 
 
 def test_one_that_is_interrupted_leaves_nothing(

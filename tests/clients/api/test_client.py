@@ -180,21 +180,15 @@ def test_bad_text_is_named_by_its_place_in_the_call(client):
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda client: client.translate(b"Guten Morgen.", **DE_EN), r"write \[b'Guten Morgen.'\]"),
-        (lambda client: client.detect("Guten Morgen."), r"write \['Guten Morgen.'\]"),
-        (lambda client: client.translate(["ja", 3], **DE_EN), r"texts\[1\] is int, not str"),
-        (lambda client: client.translate(["ja"], **DE_EN, beam_size="3"), "beam_size is str, not int"),
-        (
-            lambda client: client.translate(["ja"], **DE_EN, length_penalty="1"),
-            "length_penalty is str, not float",
-        ),
-        (
-            lambda client: client.translate(["ja"], **DE_EN, timeout_seconds="5"),
-            "timeout_seconds is str, not float",
-        ),
-        (lambda client: client.translate_stream([(0, "ja")], **DE_EN, window="8"), "window is str, not int"),
-        (lambda client: client.translate([], **DE_EN, beams=3), "beams"),
-        (lambda client: client.translate_stream([], **DE_EN, beams=3), "beams"),
+        (lambda own: own.translate(b"Guten Morgen.", **DE_EN), r"write \[b'Guten Morgen.'\]"),
+        (lambda own: own.detect("Guten Morgen."), r"write \['Guten Morgen.'\]"),
+        (lambda own: own.translate(["ja", 3], **DE_EN), r"texts\[1\] is int, not str"),
+        (lambda own: own.translate(["ja"], **DE_EN, beam_size="3"), "beam_size is str, not int"),
+        (lambda own: own.translate(["ja"], **DE_EN, length_penalty="1"), "length_penalty is str, not float"),
+        (lambda own: own.translate(["ja"], **DE_EN, timeout_seconds="5"), "timeout_seconds is str, not flo"),
+        (lambda own: own.translate_stream([(0, "ja")], **DE_EN, window="8"), "window is str, not int"),
+        (lambda own: own.translate([], **DE_EN, beams=3), "beams"),
+        (lambda own: own.translate_stream([], **DE_EN, beams=3), "beams"),
     ],
 )
 def test_argument_of_the_wrong_type_or_name_is_told(client, call, told):
@@ -218,6 +212,7 @@ def test_lone_surrogate_is_named(client, server):
         ("length_policy", "cut"),
         ("segmentation", "word"),
         ("priority", "urgent"),
+        ("timeout_seconds", float("nan")),
     ],
 )
 def test_option_that_cannot_be_meant_is_refused_with_its_name(client, option, value):
@@ -234,23 +229,13 @@ def test_calls_take_every_option_of_the_settings():
     assert get_type_hints(Options) == {name: of_settings[name] for name in of_settings if name not in DE_EN}
 
 
-def test_timeout_that_is_no_number_is_refused(client):
-    with pytest.raises(dragoman.InvalidRequestError, match="timeout_seconds is nan"):
-        client.translate(["ja"], **DE_EN, timeout_seconds=float("nan"))
-
-
 @pytest.mark.parametrize(
     ("address", "told"),
     [
-        *(
-            (address, r"port (0|65536); a port is 1 to 65535")
-            for address in ("localhost:0", "grpcs://localhost:65536")
-        ),
-        *(
-            (address, "'localhost' has no port; write HOST:PORT")
-            for address in ("localhost", "grpcs://localhost")
-        ),
-        ("localhost:65536", r"port 65536; a port is 1 to 65535"),
+        ("localhost:0", "port 0; a port is 1 to 65535"),
+        ("grpcs://localhost:65536", "port 65536; a port is 1 to 65535"),
+        ("localhost", "'localhost' has no port; write HOST:PORT"),
+        ("grpcs://localhost", "'localhost' has no port; write HOST:PORT"),
         ("http://localhost:50051", "grpcs://HOST:PORT for TLS"),
     ],
 )

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from google.protobuf import duration_pb2
 from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2
-from tests.clients.conftest import ScriptedServer, Servers
+from tests.clients.conftest import ScriptedServer, Servers, certified_server
 
 from dragoman import AsyncClient, Client, InvalidRequestError, OverloadedError, UnavailableError
 from dragoman.cli import main
@@ -196,28 +196,21 @@ def test_lists_that_make_no_sense_are_refused(given: str | list[str], message: s
 
 def test_several_over_tls_have_certificates_for_the_name_of_the_first() -> None:
     authority = trustme.CA()
-    own = authority.issue_cert("localhost")
-    pair = (own.private_key_pem.bytes(), own.cert_chain_pems[0].bytes())
-    credentials = grpc.ssl_server_credentials([pair])
     roots = grpc.ssl_channel_credentials(authority.cert_pem.bytes())
-    servers = [ScriptedServer(credentials) for _ in range(2)]
-    ports = [each.address.rpartition(":")[2] for each in servers]
-    try:
+    with certified_server(authority, "localhost") as one, certified_server(authority, "localhost") as other:
+        ports = [each.address.rpartition(":")[2] for each in (one, other)]
         given = "grpcs://" + ",".join(f"localhost:{port}" for port in ports)
         with Client(given, credentials=roots) as client:
-            assert all(call_until(client, servers, all))
+            assert all(call_until(client, [one, other], all))
         with Client(f"grpcs://dns:///localhost:{ports[0]}", credentials=roots) as client:
             by_number = next(place for place in client.servers() if place.target.startswith("ipv4:"))
             with client.at(by_number) as alone:
                 assert alone.translate(["eins"], **DE_EN)[0].text == "EINS"
         with (
-            Client([each.address for each in servers], credentials=roots) as client,
+            Client(addresses([one, other]), credentials=roots) as client,
             pytest.raises(UnavailableError, match="Hostname Verification Check failed"),
         ):
             client.translate(["eins"], **DE_EN)
-    finally:
-        for each in servers:
-            each.stop()
 
 
 def test_where_none_has_room_each_is_tried_once_and_the_caller_told_when(servers: Servers) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import grpc
 import pytest
 import trustme
-from tests.clients.conftest import ScriptedServer
+from tests.clients.conftest import ScriptedServer, certified_server
 
 import dragoman
 from dragoman import AsyncClient, Client
@@ -23,18 +23,10 @@ def authority() -> trustme.CA:
     return trustme.CA()
 
 
-def scripted_server(authority: trustme.CA, name: str) -> ScriptedServer:
-    """One on 127.0.0.1 whose certificate is for `name`."""
-    own = authority.issue_cert(name)
-    pair = (own.private_key_pem.bytes(), own.cert_chain_pems[0].bytes())
-    return ScriptedServer(grpc.ssl_server_credentials([pair]))
-
-
 @pytest.fixture(scope="module")
 def server(authority: trustme.CA) -> Iterator[ScriptedServer]:
-    scripted = scripted_server(authority, "127.0.0.1")
-    yield scripted
-    scripted.stop()
+    with certified_server(authority, "127.0.0.1") as certified:
+        yield certified
 
 
 @pytest.fixture
@@ -55,15 +47,6 @@ async def test_so_does_the_async_client(server: ScriptedServer, roots: grpc.Chan
         assert streamed[0].translation.text == "NEIN"
 
 
-def test_a_server_that_nobody_vouches_for_is_not_called(server: ScriptedServer) -> None:
-    stranger = grpc.ssl_channel_credentials(trustme.CA().cert_pem.bytes())
-    with (
-        Client(server.address, credentials=stranger, timeout_seconds=5) as client,
-        pytest.raises(dragoman.UnavailableError),
-    ):
-        client.translate(["ja"], **DE_EN)
-
-
 def run_models(address: str, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own: gRPC reads its variables once."""
     return subprocess.run(
@@ -76,49 +59,47 @@ def run_models(address: str, *options: str, **variables: str) -> subprocess.Comp
     )
 
 
-def test_the_command_reaches_it_too(server: ScriptedServer, authority: trustme.CA, tmp_path: Path) -> None:
-    trusted = tmp_path / "roots.pem"
-    authority.cert_pem.write_to_path(str(trusted))
+def test_the_command_reaches_it_too_unless_its_certificate_is_for_another_name(
+    server: ScriptedServer, authority: trustme.CA, tmp_path: Path
+) -> None:
+    trusted = str(tmp_path / "roots.pem")
+    authority.cert_pem.write_to_path(trusted)
     address = f"grpcs://{server.address}"
-    result = run_models(address, "--json", GRPC_DEFAULT_SSL_ROOTS_FILE_PATH=str(trusted))
+    result = run_models(address, "--json", GRPC_DEFAULT_SSL_ROOTS_FILE_PATH=trusted)
     assert result.returncode == 0, result.stderr
     assert '"de-en"' in result.stdout
-
-
-def test_a_certificate_that_is_not_trusted_is_told(server: ScriptedServer) -> None:
-    result = run_models(f"grpcs://{server.address}")
-    assert result.returncode == 1
-    assert result.stderr.startswith("Error: ")
-    assert "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH" in result.stderr
-    assert "Is a server running" not in result.stderr
+    with certified_server(authority, "elsewhere.example") as other:
+        result = run_models(f"grpcs://{other.address}", GRPC_DEFAULT_SSL_ROOTS_FILE_PATH=trusted)
+    assert "certificate is for another name" in result.stderr
 
 
 async def test_the_cause_at_one_address_of_a_name_is_not_hidden_by_another(authority: trustme.CA) -> None:
-    # The name stands for ::1, too, where nothing listens.
-    server = scripted_server(authority, "localhost")
-    address = f"grpcs://localhost:{server.address.rpartition(':')[2]}"
-    result = await asyncio.to_thread(run_models, address)
-    assert result.stderr.startswith("Error: ")
-    assert "CERTIFICATE_VERIFY_FAILED" in result.stderr
-    assert "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH" in result.stderr
     stranger = grpc.ssl_channel_credentials(trustme.CA().cert_pem.bytes())
     fails = pytest.raises(dragoman.UnavailableError, match="CERTIFICATE_VERIFY_FAILED")
-    for credentials in (None, stranger):
-        with Client(address, credentials=credentials) as client:
-            for call in (
-                client.models,
-                client.health,
-                lambda: client.translate(["ja"], **DE_EN),
-                lambda: list(client.translate_stream([(1, "ja")], **DE_EN)),
-            ):
-                with fails:
-                    await asyncio.to_thread(call)
-    async with AsyncClient(address) as client:
-        with fails:
-            await client.models()
-        with fails:
-            _ = [result async for result in client.translate_stream([(1, "ja")], **DE_EN)]
-    server.stop()
+    # The name stands for ::1, too, where nothing listens.
+    with certified_server(authority, "localhost") as server:
+        address = f"grpcs://localhost:{server.address.rpartition(':')[2]}"
+        result = await asyncio.to_thread(run_models, address)
+        assert result.returncode == 1
+        assert result.stderr.startswith("Error: ")
+        assert "CERTIFICATE_VERIFY_FAILED" in result.stderr
+        assert "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH" in result.stderr
+        assert "Is a server running" not in result.stderr
+        for credentials in (None, stranger):
+            with Client(address, credentials=credentials) as client:
+                for call in (
+                    client.models,
+                    client.health,
+                    lambda: client.translate(["ja"], **DE_EN),
+                    lambda: list(client.translate_stream([(1, "ja")], **DE_EN)),
+                ):
+                    with fails:
+                        await asyncio.to_thread(call)
+        async with AsyncClient(address) as client:
+            with fails:
+                await client.models()
+            with fails:
+                _ = [result async for result in client.translate_stream([(1, "ja")], **DE_EN)]
 
 
 @pytest.mark.parametrize(("content", "told"), [(None, "can't be read"), ("no PEM", "holds no certificate")])
@@ -145,19 +126,9 @@ def test_grpc_is_silent_for_the_command_alone_and_where_nobody_asks_it() -> None
         assert ended.stdout == f"{told}\n"
 
 
-def test_a_certificate_for_another_name_is_told(authority: trustme.CA, tmp_path: Path) -> None:
-    trusted = tmp_path / "roots.pem"
-    authority.cert_pem.write_to_path(str(trusted))
-    server = scripted_server(authority, "elsewhere.example")
-    result = run_models(f"grpcs://{server.address}", GRPC_DEFAULT_SSL_ROOTS_FILE_PATH=str(trusted))
-    server.stop()
-    assert "certificate is for another name" in result.stderr
-
-
 def test_an_address_without_tls_and_tls_with_a_server_that_has_none_are_told(server: ScriptedServer) -> None:
     assert "it speaks TLS and wants grpcs://HOST:PORT" in run_models(server.address).stderr
-    plain = ScriptedServer()
-    result = run_models(f"grpcs://{plain.address}")
-    plain.stop()
+    with ScriptedServer() as plain:
+        result = run_models(f"grpcs://{plain.address}")
     assert result.stderr.startswith("Error: ")
     assert "give its address without grpcs://" in result.stderr

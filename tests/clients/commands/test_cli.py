@@ -7,11 +7,10 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from google.rpc import error_details_pb2
 
 from dragoman.cli.failure import missing_extra
@@ -211,61 +210,34 @@ def test_missing_extra_brings_no_second_onnxruntime(monkeypatch, has_onnxruntime
         missing_extra("`dragoman export`", entry_point, ModuleNotFoundError(name="dragoman_export.cli"))
 
 
-NOBODY = {"DRAGOMAN_SERVER": "127.0.0.1:1"}
-"""A server that is not there."""
-
-
-def commands(
-    group: click.Group, path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
-        assert command is not None
-        yield (*path, name), command
+        yield (*path, name)
         if isinstance(command, click.Group):
             yield from commands(command, (*path, name))
 
 
-COMMANDS = dict(commands(main))
+NEEDS_NONE = {
+    ("doctor",): "models: none in models",
+    ("keys", "list"): "tokens can't be read: No such file or directory",
+    ("models",): "Is a server running there",
+    ("serve",): "the models folder models does not exist: --models names the folder to serve",
+}
+"""Commands that need no argument, and what they say where there are no models, tokens or servers."""
 
 
-@pytest.fixture
-def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("path", list(commands(main)), ids=" ".join)
+def test_a_command_has_its_help_and_a_bare_one_says_what_it_lacks(path, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
-
-
-def call(*arguments: str) -> Result:
-    result = CliRunner().invoke(main, arguments, env=NOBODY)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert "A bug" not in result.output
-    assert "Traceback" not in result.output
-    return result
-
-
-def test_the_commands_are_those_of_the_documents() -> None:
-    assert {("serve",), ("translate",), ("align", "train"), ("models", "copy")} <= set(COMMANDS)
-
-
-@pytest.mark.usefixtures("empty_folder")
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_a_command_has_its_help(path: tuple[str, ...]) -> None:
-    result = call(*path, "--help")
-    assert result.exit_code == 0
-    assert result.output.startswith("Usage: ")
-
-
-@pytest.mark.usefixtures("empty_folder")
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_a_bare_command_says_what_it_lacks(path: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> None:
-    """Four need none: of them one finds no server, two no models, one no tokens."""
-    result = call(*path)
-    told = result.output + capfd.readouterr().err
-    needs_none = {
-        ("doctor",): "models: none in models",
-        ("keys", "list"): "tokens can't be read: No such file or directory",
-        ("models",): "Is a server running there",
-        ("serve",): "the models folder models does not exist: --models names the folder to serve",
-    }
-    assert result.exit_code == (1 if path in needs_none else 2)
-    assert needs_none.get(path, "Usage: ") in told
+    runner = CliRunner(env={"DRAGOMAN_SERVER": "127.0.0.1:1"})
+    helped, bare = runner.invoke(main, [*path, "--help"]), runner.invoke(main, path)
+    assert helped.exit_code == 0
+    assert helped.output.startswith("Usage: ")
+    told = bare.output + capfd.readouterr().err
+    assert bare.exception is None or isinstance(bare.exception, SystemExit), bare.exception
+    assert "A bug" not in told
+    assert "Traceback" not in told
+    assert bare.exit_code == (1 if path in NEEDS_NONE else 2)
+    assert NEEDS_NONE.get(path, "Usage: ") in told

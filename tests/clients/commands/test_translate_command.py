@@ -6,34 +6,29 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
-from click.testing import CliRunner
 
 from dragoman import UnavailableError
-from dragoman.cli import main
 from dragoman.cli.failure import message_of
 
 DE_EN = ("--from", "de", "--to", "en")
 
 
 @pytest.fixture
-def translate(server, tmp_path, monkeypatch):
+def translate(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    return partial(run, "translate")
 
-    def call(*arguments, stdin=None):
-        environment = {"DRAGOMAN_SERVER": server.address}
-        return CliRunner().invoke(main, ("translate", *arguments), input=stdin, env=environment)
 
-    return call
+@pytest.fixture
+def command(server):
+    return [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        *("- Hallo", "-5 Grad", "-5", "-hallo du", "-h ist ein Buchstabe", "--ja, sagte er", "-\nja"),
-        *("---", "--5"),
-    ],
+    "text", ["- Hallo", "-5 Grad", "-5", "-hallo du", "-h ist so", "--ja, sagte er", "-\nja", "---", "--5"]
 )
 @pytest.mark.parametrize("is_last", [True, False])
 def test_a_text_may_begin_with_a_dash(translate, text, is_last):
@@ -114,8 +109,7 @@ def test_failed_line_of_standard_input_is_empty_and_told_or_an_object(run):
     ]
 
 
-def test_a_stream_that_was_idle_for_too_long_is_followed_by_another(server):
-    command = [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
+def test_a_stream_that_was_idle_for_too_long_is_followed_by_another(server, command):
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
     for number in range(3):
         # The stream before has ended, while its thread still waits for a line.
@@ -148,11 +142,9 @@ def test_name_that_no_machine_has_is_told(beginning):
     assert message_of(error).endswith("\nNobody knows a machine of that name: is it spelt right?")
 
 
-def test_ctrl_c_ends_quietly(server):
-    command = [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
-    )
+def test_ctrl_c_ends_quietly(command):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, **pipes, bufsize=0)
     process.stdin.write(b"ja\n")
     assert process.stdout.readline() == b"JA\n"
     process.send_signal(signal.SIGINT)
@@ -161,19 +153,15 @@ def test_ctrl_c_ends_quietly(server):
 
 
 @pytest.mark.parametrize(("closed", "code"), [("<&-", 2), (">&-", 0), ("2>&-", 0)])
-def test_closed_standard_streams_are_no_crash(server, closed, code):
-    text = "" if closed == "<&-" else "ja"
-    command = (
-        f"{sys.executable} -m dragoman translate --server {server.address} --from de --to en {text} {closed}"
-    )
-    process = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+def test_closed_standard_streams_are_no_crash(command, closed, code):
+    line = " ".join([*command, "" if closed == "<&-" else "ja", closed])
+    process = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60)
     assert process.returncode == code
     assert "A bug" not in process.stderr
     assert closed != "<&-" or "standard input is closed" in process.stderr
 
 
-def test_closed_pipe_ends_quietly(server):
-    command = [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
+def test_closed_pipe_ends_quietly(command):
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.close()
     process.stdin.write(b"ja\n" * 1000)
@@ -227,8 +215,7 @@ def test_json_carries_everything(run):
     assert second["model"] == {"name": "de-en", "version": "1", **languages}
 
 
-def test_terminal_without_unicode_gets_no_error(server):
-    command = [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
+def test_terminal_without_unicode_gets_no_error(command):
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     command += ["--alignments", "日本 ja"]
     told = subprocess.run(command, capture_output=True, check=True, env=environment)

@@ -68,16 +68,8 @@ def test_standard_input_and_output_are_no_files(run, tmp_path, monkeypatch, name
 def test_progress_bar_shows_on_a_terminal_and_nowhere_else(server, tmp_path):
     source = tmp_path / "in.txt"
     source.write_text("a\n" * 50)
-    command = [
-        sys.executable,
-        "-m",
-        "dragoman",
-        "translate-file",
-        "--server",
-        server.address,
-        *DE_EN,
-        str(source),
-    ]
+    command = [sys.executable, "-m", "dragoman", "translate-file", "--server", server.address]
+    command += [*DE_EN, str(source)]
     piped = subprocess.run([*command, str(tmp_path / "piped")], capture_output=True, check=True)
     assert piped.stderr == b"50 lines\n"
     ours, theirs = pty.openpty()

@@ -42,71 +42,66 @@ def test_line_endings_and_odd_lines_stay_what_they_are(client, tmp_path, given, 
 
 
 def test_failed_lines_are_recorded_and_left_empty(client, tmp_path):
-    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
     # Beside a line that is in UTF-8: a file without one is in another encoding, and refused.
-    source.write_bytes(b"a\n!INTERNAL boom\nb\n\xff\xfe bad\n\xc3\xa4\n")
+    source, output = write(tmp_path, b"a\n!INTERNAL boom\nb\n\xff\xfe bad\n\xc3\xa4\n", ending=".txt")
     summary = run(client, source, output)
     assert output.read_bytes() == b"A\n\nB\n\n\xc3\x84\n"
     assert (summary.lines, summary.failed) == (5, 2)
     assert summary.errors == tmp_path / "out.txt.errors.jsonl"
     first, second = map(json.loads, summary.errors.read_text().splitlines())
-    assert first == {
-        "line": 2,
-        "status": "INTERNAL",
-        "message": "scripted INTERNAL",
-        "text": "!INTERNAL boom",
-    }
+    told = {"status": "INTERNAL", "message": "scripted INTERNAL", "text": "!INTERNAL boom"}
+    assert first == {"line": 2, **told}
     assert (second["line"], second["status"]) == (4, "INVALID_ARGUMENT")
     assert "byte 0 is 0xff" in second["message"]
     assert second["text"] == "\\xff\\xfe bad"
 
 
-def test_json_lines_come_back_with_a_translation(client, tmp_path):
-    source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
-    source.write_bytes(
-        '{"id": 7, "text": "grüß dich", "nested": {"a": [1.5]}}\n'
-        "\n"
-        '{"text": 3}\n'
-        "no json\n"
-        "[1]\n"
-        '{"text": "\\ud800"}\n'
-        '{"text": "!NOT_FOUND x"}\n'
-        '{"text": "a", "other": "\\udc80"}\n'
-        '{"n": 1e400, "text":"a" , "m": 0.12345678901234567890123 } \n'
-        '{"text": "a", "translation": "?", "n": 1e999}\n'
-        '{"text": "a", "translation_truncated": true}\n'
-        "{}\n".encode()
-    )
-    summary = run(client, source, output)
-    lines = output.read_bytes().splitlines()
-    assert lines[0].decode() == (
-        '{"id": 7, "text": "grüß dich", "nested": {"a": [1.5]}, "translation": "GRÜSS DICH"}'
-    )
-    assert lines[1] == b""
-    assert lines[2] == b'{"text": 3, "translation": null}'
-    assert json.loads(lines[3]) == json.loads(lines[4]) == {"translation": None}
-    assert json.loads(lines[5])["translation"] is None
-    assert json.loads(lines[6]) == {"text": "!NOT_FOUND x", "translation": None}
-    assert json.loads(lines[7]) == {"text": "a", "other": "\udc80", "translation": "A"}
-    assert lines[8] == b'{"n": 1e400, "text":"a" , "m": 0.12345678901234567890123, "translation": "A"}'
+JSON_LINES = [
+    (
+        '{"id": 7, "text": "grüß dich", "nested": {"a": [1.5]}}',
+        '{"id": 7, "text": "grüß dich", "nested": {"a": [1.5]}, "translation": "GRÜSS DICH"}',
+        None,
+    ),
+    ("", "", None),
+    ('{"text": 3}', '{"text": 3, "translation": null}', "INVALID_ARGUMENT"),
+    ("no json", '{"translation": null}', "INVALID_ARGUMENT"),
+    ("[1]", '{"translation": null}', "INVALID_ARGUMENT: not a JSON object but an array"),
+    (r'{"text": "\ud800"}', r'{"text": "\ud800", "translation": null}', "INVALID_ARGUMENT"),
+    ('{"text": "!NOT_FOUND x"}', '{"text": "!NOT_FOUND x", "translation": null}', "NOT_FOUND"),
+    (r'{"text": "a", "other": "\udc80"}', r'{"text": "a", "other": "\udc80", "translation": "A"}', None),
+    (
+        '{"n": 1e400, "text":"a" , "m": 0.12345678901234567890123 } ',
+        '{"n": 1e400, "text":"a" , "m": 0.12345678901234567890123, "translation": "A"}',
+        None,
+    ),
     # Nothing of theirs is replaced: what an earlier run wrote comes back as it was.
-    assert lines[9] == b'{"text": "a", "translation": "?", "n": 1e999}'
-    assert lines[10] == b'{"text": "a", "translation_truncated": true, "translation": null}'
-    assert lines[11] == b'{"translation": null}'
+    (
+        '{"text": "a", "translation": "?", "n": 1e999}',
+        '{"text": "a", "translation": "?", "n": 1e999}',
+        'INVALID_ARGUMENT: the object has a "translation" already; remove or rename it',
+    ),
+    (
+        '{"text": "a", "translation_truncated": true}',
+        '{"text": "a", "translation_truncated": true, "translation": null}',
+        'INVALID_ARGUMENT: the object has a "translation_truncated" already; remove or rename it',
+    ),
+    ("{}", '{"translation": null}', "INVALID_ARGUMENT"),
+]
+"""A line, what becomes of it, and how its failure is told."""
+
+
+def test_json_lines_come_back_with_a_translation(client, tmp_path):
+    source, output = write(tmp_path, "".join(f"{line}\n" for line, _, _ in JSON_LINES), ending=".jsonl")
+    summary = run(client, source, output)
+    assert output.read_text().splitlines() == [translated for _, translated, _ in JSON_LINES]
     errors = [json.loads(line) for line in summary.errors.read_text().splitlines()]
-    assert [error["line"] for error in errors] == [3, 4, 5, 6, 7, 10, 11, 12]
-    assert errors[5]["message"] == 'the object has a "translation" already; remove or rename it'
-    assert errors[6]["message"] == 'the object has a "translation_truncated" already; remove or rename it'
-    assert errors[2]["message"] == "not a JSON object but an array"
-    assert [error["status"] for error in errors] == [
-        *["INVALID_ARGUMENT"] * 4,
-        "NOT_FOUND",
-        *["INVALID_ARGUMENT"] * 3,
-    ]
+    failed = {number: told for number, (_, _, told) in enumerate(JSON_LINES, 1) if told}
+    assert [error["line"] for error in errors] == list(failed)
+    for error, told in zip(errors, failed.values(), strict=True):
+        assert f"{error['status']}: {error['message']}".startswith(told)
 
 
 def test_json_lines_may_have_ranges_of_their_text_that_stay(client, server, tmp_path):
-    source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     lines = [
         '{"text": "Herr Grün mag Grün.", "protected_ranges": [[5, 9]]}',
         '{"text": "ja", "protected_ranges": null}',
@@ -117,7 +112,7 @@ def test_json_lines_may_have_ranges_of_their_text_that_stay(client, server, tmp_
         '{"text": "ja", "protected_ranges": "0:1"}',
         '{"text": "ja", "protected_ranges": {}}',
     ]
-    source.write_text("".join(f"{line}\n" for line in lines))
+    source, output = write(tmp_path, "".join(f"{line}\n" for line in lines), ending=".jsonl")
     summary = run(client, source, output)
     translated = [json.loads(line) for line in output.read_text().splitlines()]
     assert [line["translation"] for line in translated] == ["HERR GRÜN MAG GRÜN.", "JA", "NEIN"] + [None] * 5
@@ -134,19 +129,21 @@ def test_ranges_are_still_around_their_words_where_lines_are_joined(client, serv
     words = ["Grün", "den", "Blauen\nund", "- Grün", "你\n好"]
     ranges = [[text.index(word), text.index(word) + len(word)] for word in words]
     ranges += [[4, 7], [text.index("mag") - 1, text.index("den")]]
-    source = tmp_path / "in.jsonl"
-    source.write_text(json.dumps({"text": text, "protected_ranges": ranges}) + "\n")
-    run(client, source, tmp_path / "out.jsonl", options=FormatOptions(join_lines=True))
+    line = json.dumps({"text": text, "protected_ranges": ranges}) + "\n"
+    run(client, *write(tmp_path, line, ending=".jsonl"), options=FormatOptions(join_lines=True))
     ((joined,),) = server.servicer.messages
     assert [joined[start:end] for start, end in server.servicer.ranges[0]] == [
         *("Grün", "den", "Blauen und", "- Grün", "你好", "mag")
     ]
 
 
+def objects_of(texts: list[str]) -> str:
+    return "".join(json.dumps({"text": text}) + "\n" for text in texts)
+
+
 def test_lines_whose_translation_lacks_an_end_are_counted_and_marked(client, server, tmp_path):
-    source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     texts = ["a", "truncated", "limited", "limited truncated", "", "!INTERNAL limited"]
-    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    source, output = write(tmp_path, objects_of(texts), ending=".jsonl")
     # Counted over both runs.
     cut_short(client, server, source, output, lines=2)
     summary = run(client, source, output)
@@ -157,10 +154,9 @@ def test_lines_whose_translation_lacks_an_end_are_counted_and_marked(client, ser
 
 
 def test_the_least_sure_are_told_over_all_runs_and_each_has_its_confidence(client, server, tmp_path):
-    source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     shares = [0.9, 0.25, None, 0.5, 0.0, *(round(0.75 + number / 100, 2) for number in range(20))]
     texts = ["a" if share is None else f"sure {share:.2f}" for share in shares]
-    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    source, output = write(tmp_path, objects_of(texts), ending=".jsonl")
     cut_short(client, server, source, output, lines=3)
     summary = run(client, source, output)
     assert summary.doubtful[:4] == [(5, 0.0), (2, 0.25), (4, 0.5), (6, 0.75)]
@@ -188,10 +184,7 @@ def test_compressed_files_are_read_and_written(client, tmp_path):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (
-            gzip.compress(os.urandom(3000).hex().encode() + b"\n", 0)[:-300],
-            r"is damaged after line \d.*--restart",
-        ),
+        (gzip.compress(os.urandom(3000).hex().encode(), 0)[:-300], r"is damaged after line \d.*--restart"),
         (b"a\n", r"is not compressed by gzip .*; name it without \.gz"),
         (b"", "has no byte: it is no gzip file"),
     ],
@@ -205,8 +198,8 @@ def test_what_is_no_gzip_file_is_told_and_leaves_nothing(client, tmp_path, conte
 
 
 def test_damage_is_told_however_many_streams_it_takes(client, server, tmp_path):
-    source, output = tmp_path / "in.gz", tmp_path / "out"
-    source.write_bytes(gzip.compress(os.urandom(30_000).hex(" ", 10).replace(" ", "\n").encode(), 0)[:-300])
+    lines = os.urandom(30_000).hex(" ", 10).replace(" ", "\n").encode()
+    source, output = write(tmp_path, gzip.compress(lines, 0)[:-300], ending=".gz")
     # All but the last lines are answered, the damage is read, and then the stream breaks.
     server.servicer.disconnects.append(2_900)
     with pytest.raises(JobError, match=r"in\.gz is damaged after line 29\d\d"):
@@ -265,41 +258,24 @@ def test_a_pipe_and_a_folder_that_is_not_there_are_told_before_anything_is_read(
         FileJob(tmp_path / "in", tmp_path / "nowhere" / "out", DE_EN)
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", '{"job": {}', '{"job": {}, "checkpoint": {"miles": 3}}'])
-def test_damaged_progress_is_told(client, tmp_path, content):
-    source, output = write(tmp_path, "a\n")
-    (tmp_path / "out.progress.json").write_text(content)
-    with pytest.raises(JobError, match=r"out\.progress\.json is damaged.*--restart"):
-        run(client, source, output)
-    run(client, source, output, restart=True)
-    assert output.read_text() == "A\n"
-
-
 @pytest.mark.parametrize(
-    "checkpoint",
+    "wrong",
     [
-        {"lines": 1_000_000_000},
-        {"lines": "7"},
-        {"lines": -1},
-        {"lines": 1.5},
-        {"lines": True},
-        {"failed": 9},
-        {"output_bytes": -4},
-        {"complete": True},
-        {"complete": 1},
-        {"model": 7},
+        *("{}", "[]", '{"job": {}', '{"job": {}, "checkpoint": {"miles": 3}}'),
+        *({"lines": lines} for lines in (1_000_000_000, "7", -1, 1.5, True)),
+        *({"failed": 9}, {"output_bytes": -4}, {"complete": True}, {"complete": 1}, {"model": 7}),
     ],
     ids=str,
 )
-def test_progress_that_can_not_be_true_is_told(client, server, tmp_path, checkpoint):
+def test_progress_that_is_damaged_or_can_not_be_true_is_told(client, server, tmp_path, wrong):
     source, output = write(tmp_path, "a\n" * 100)
-    server.servicer.disconnects.append(5)
-    with pytest.raises(ConnectionError):
-        run(client, source, output, window=1, patience_seconds=0)
+    cut_short(client, server, source, output, lines=5)
     progress = tmp_path / "out.progress.json"
-    entry = json.loads(progress.read_text())
-    entry["checkpoint"] |= checkpoint
-    progress.write_text(json.dumps(entry))
+    if isinstance(wrong, dict):
+        entry = json.loads(progress.read_text())
+        entry["checkpoint"] |= wrong
+        wrong = json.dumps(entry)
+    progress.write_text(wrong)
     with pytest.raises(JobError, match=r"out\.progress\.json is damaged.*--restart"):
         run(client, source, output)
     assert not output.exists()
@@ -309,8 +285,7 @@ def test_progress_that_can_not_be_true_is_told(client, server, tmp_path, checkpo
 
 @pytest.mark.parametrize("suffix", [".partial", ".errors.jsonl.partial", ".progress.json.new", ".compressed"])
 def test_a_job_writes_through_no_link(client, tmp_path, suffix):
-    source, output, other = tmp_path / "in", tmp_path / "out.gz", tmp_path / "other"
-    source.write_text("a\n")
+    (source, _), output, other = write(tmp_path, "a\n"), tmp_path / "out.gz", tmp_path / "other"
     other.write_text("of another")
     (tmp_path / f"out.gz{suffix}").symlink_to(other)
     with pytest.raises(JobError, match=rf"out\.gz{suffix} is a symbolic link.*remove it"):

@@ -47,19 +47,14 @@ def test_another_job_does_not_go_on_with_this_ones_work(client, server, tmp_path
 
 @pytest.mark.parametrize("change", ["emptied", "rewritten", "longer"])
 def test_an_input_that_changes_ends_the_job_and_what_was_done_stays(client, server, tmp_path, change):
-    source, output = tmp_path / "in", tmp_path / "out"
     given = numbered(5000)
-    source.write_text(given)
+    source, output = write(tmp_path, given)
+    changed = {"emptied": "", "rewritten": given.replace("zeile", "reihe"), "longer": given + "x\n"}
 
     class Changer(Listener):
         def on_line(self, *, failed, position):
             super().on_line(failed=failed, position=position)
             if self.lines == 100:
-                changed = {
-                    "emptied": "",
-                    "rewritten": given.replace("zeile", "reihe"),
-                    "longer": given + "x\n",
-                }
                 # In place: a file that takes the other's name is not what the job reads.
                 with source.open("r+") as file:
                     file.truncate()

@@ -46,9 +46,8 @@ def test_server_that_is_started_again_is_found(client, server, tmp_path):
 
 @pytest.mark.parametrize("model", [None, "de-en"])
 def test_a_job_has_one_model_whatever_is_served_meanwhile(client, server, tmp_path, model):
-    source, output = tmp_path / "in", tmp_path / "out"
     # What fails, last before the job is cut short, is of no model.
-    source.write_text("a\n" * 9 + "!INTERNAL boom\n" + "a\n" * 90)
+    source, output = write(tmp_path, "a\n" * 9 + "!INTERNAL boom\n" + "a\n" * 90)
     settings = replace(DE_EN, model=model)
     server.servicer.disconnects.extend([10, 20])
 
@@ -117,9 +116,8 @@ def test_silence_before_a_failure_costs_no_patience(client, server, tmp_path):
 
 
 def test_messages_get_smaller_where_the_server_takes_no_longer_ones(small_message_server, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
     lines = [f"zeile {number} ".ljust(12_000 if number in (50, 51, 99) else 800) for number in range(100)]
-    source.write_text("\n".join(lines))
+    source, output = write(tmp_path, "\n".join(lines))
     with Client(small_message_server.address) as client:
         summary = run(client, source, output)
     assert (summary.lines, summary.failed) == (100, 3)
@@ -131,10 +129,9 @@ def test_messages_get_smaller_where_the_server_takes_no_longer_ones(small_messag
 
 
 def test_one_long_line_leaves_the_messages_after_it_as_large_as_before(small_message_server, tmp_path):
-    source = tmp_path / "in"
-    source.write_text("\n".join(["a" * 12_000, *["ja"] * 400]))
+    files = write(tmp_path, "\n".join(["a" * 12_000, *["ja"] * 400]))
     with Client(small_message_server.address) as client:
-        assert run(client, source, tmp_path / "out").failed == 1
+        assert run(client, *files).failed == 1
     assert len(small_message_server.servicer.messages) < 100
 
 
@@ -147,17 +144,14 @@ def test_one_long_line_leaves_the_messages_after_it_as_large_as_before(small_mes
     ],
 )
 def test_what_the_server_tells_of_a_text_is_told_of_the_line(client, server, tmp_path, message, told):
-    source = tmp_path / "in"
-    source.write_text("a\n")
     server.servicer.overloads["a"] = server.status("INVALID_ARGUMENT", message)
-    summary = run(client, source, tmp_path / "out")
+    summary = run(client, *write(tmp_path, "a\n"))
     assert json.loads(summary.errors.read_text())["message"] == told
 
 
 def test_line_over_the_transports_limit_fails_alone(client, tmp_path):
-    source, output = tmp_path / "in", tmp_path / "out"
     longest = "a" * MAX_STREAM_TEXT_BYTES
-    source.write_text(f"eins\n{longest}\n{longest}a\nzwei\n")
+    source, output = write(tmp_path, f"eins\n{longest}\n{longest}a\nzwei\n")
     summary = run(client, source, output)
     assert output.read_text() == f"EINS\n{longest.upper()}\n\nZWEI\n"
     assert (summary.lines, summary.failed) == (4, 1)

@@ -135,16 +135,15 @@ def test_a_job_goes_on_with_any_number_of_streams(client: Client, servers: Serve
 
 
 def test_a_text_that_is_too_long_for_the_servers_fails_alone(tmp_path: Path) -> None:
-    servers = [ScriptedServer(max_message_bytes=10_000) for _ in range(2)]
     lines = [f"zeile {number}" for number in range(60)]
     lines[20] = "x" * 20_000
     source, output = running.write(tmp_path, "".join(f"{line}\n" for line in lines), ending=".txt")
-    try:
-        with Client([each.address for each in servers]) as client:
-            run(source, output, client, streams=2)
-    finally:
-        for each in servers:
-            each.stop()
+    with (
+        ScriptedServer(max_message_bytes=10_000) as one,
+        ScriptedServer(max_message_bytes=10_000) as other,
+        Client([one.address, other.address]) as client,
+    ):
+        run(source, output, client, streams=2)
     lines[20] = ""
     assert output.read_text().splitlines() == [line.upper() for line in lines]
     assert len((tmp_path / "out.txt.errors.jsonl").read_text().splitlines()) == 1

@@ -2,10 +2,10 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
-from tests.engine.house import House, endless, one_place_limits, sentence, wait_until
+from tests.engine.house import ONE_PLACE, House, endless, sentence, wait_until
 from tests.engine.table_decoder import FloatArray, Tokens
 
 from dragoman_server.engine.errors import DeadlineExpiredError, DecoderError, EngineClosedError
@@ -28,13 +28,12 @@ def test_a_sentence_cancelled_in_its_last_step_counts_once(house: House) -> None
     assert house.outcomes() == {Outcome.FINISHED: 1, Outcome.CANCELLED: 1}
 
 
-def test_a_sentence_cancelled_while_it_waits_costs_no_step() -> None:
-    house = House(one_place_limits())
+def test_a_sentence_cancelled_while_it_waits_costs_no_step(build: Callable[..., House]) -> None:
+    house = build(ONE_PLACE)
     house.submit(sentence(7, steps=2), sentence(8))
     house.futures[1].cancel()
     house.run(sentence(9, steps=2))
     assert house.steps == [[(7,)], [(7,)], [(9,)], [(9,)]]
-    house.engine.close()
 
 
 def test_an_expired_sentence_frees_its_rows_at_the_next_step(house: House) -> None:
@@ -104,8 +103,8 @@ def test_a_group_of_which_everybody_ended_is_not_encoded(house: House) -> None:
     assert house.steps == [[long], [long]]
 
 
-def test_an_engine_that_cancelling_empties_knows_that_nobody_waits() -> None:
-    house = House(one_place_limits())
+def test_an_engine_that_cancelling_empties_knows_that_nobody_waits(build: Callable[..., House]) -> None:
+    house = build(ONE_PLACE)
 
     def cancel_all(sources: Sequence[Sequence[int]]) -> None:
         # Whoever is encoded and whoever waits: the next turn finds nothing to do.
@@ -115,7 +114,6 @@ def test_an_engine_that_cancelling_empties_knows_that_nobody_waits() -> None:
     house.decoder.before_encode = cancel_all
     house.run(sentence(7), sentence(8), sentence(9))
     wait_until(lambda: sum(house.engine.num_left.values()) == 3)
-    house.engine.close()
 
 
 def test_a_failing_step_fails_its_batch_and_no_other(house: House) -> None:

@@ -7,15 +7,7 @@ import weakref
 from concurrent.futures import wait
 
 import pytest
-from tests.engine.house import (
-    VOCABULARY,
-    House,
-    endless,
-    one_place_limits,
-    sentence,
-    tokens_alone,
-    wait_until,
-)
+from tests.engine.house import ONE_PLACE, VOCABULARY, House, endless, sentence, tokens_alone, wait_until
 from tests.engine.table_decoder import TableBatch, TableDecoder
 
 from dragoman_server.engine import loop
@@ -72,7 +64,7 @@ def test_a_newcomer_joins_the_running_batch_at_the_next_step(house: House) -> No
 
 
 def test_closing_fails_what_is_left() -> None:
-    house = House(one_place_limits())
+    house = House(ONE_PLACE)
     entered, gate = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -208,10 +200,8 @@ def test_a_burst_of_calls_ends_once_each(house: House) -> None:
     wait(futures, timeout=120)
     num_cancelled = sum(future.cancelled() for future in futures)
     assert num_cancelled > 0
-    assert house.outcomes() == {
-        Outcome.CANCELLED: num_cancelled,
-        Outcome.FINISHED: len(futures) - num_cancelled,
-    }
+    expected = {Outcome.CANCELLED: num_cancelled, Outcome.FINISHED: len(futures) - num_cancelled}
+    assert house.outcomes() == expected
     assert (sum(house.engine.num_left.values()), house.engine.num_running) == (6000, 0)
 
 

@@ -8,10 +8,11 @@ import pytest
 from click.testing import CliRunner
 from dragoman_bundle import Bundle, Shortlist, open_bundle
 from dragoman_bundle.manifest import STEP_GRAPH
-from tests.engine.house import decode, in_random_order
+from tests.engine.exported import step_input
+from tests.engine.house import decode, in_random_order, searched
 from tests.shipped import shipped_bundle
 
-from dragoman_server.engine import EngineLimits, SearchOptions, Sentence, SentenceResult, StepInput
+from dragoman_server.engine import EngineLimits, Sentence, SentenceResult
 from dragoman_server.engine.onnx import opening
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.host_decoder import HostDecoder
@@ -44,15 +45,9 @@ def lines(toy_folder: Path) -> list[str]:
 def sentences(
     bundle: Bundle, lines: list[str], beam_size: int, prefix: tuple[int, ...] = ()
 ) -> list[Sentence]:
-    options = SearchOptions(
-        beam_size=beam_size, num_hypotheses=beam_size, length_penalty=1.0, max_output_tokens=30
-    )
+    options, eos = searched(beam_size, 30), bundle.manifest.source_ids.eos
     return [
-        Sentence(
-            source=(*ids, bundle.manifest.source_ids.eos),
-            options=options,
-            target_prefix=prefix if place % 3 == 0 else (),
-        )
+        Sentence(source=(*ids, eos), options=options, target_prefix=prefix if place % 3 == 0 else ())
         for place, ids in enumerate(bundle.source_tokenizer.encode_ids(lines))
     ]
 
@@ -79,16 +74,13 @@ def outside(bundle: Bundle, sentence: Sentence) -> list[int]:
 
 def with_shortlist(bundle: Bundle, always: np.ndarray) -> Bundle:
     """The bundle with these candidates for every sentence."""
-    first_V = np.zeros(bundle.manifest.source_vocabulary + 1, np.uint32)
-    return replace(
-        bundle,
-        shortlist=Shortlist(
-            first_V=first_V,
-            target_N=np.empty(0, np.uint16),
-            always=always.astype(np.uint16),
-            target_vocabulary=bundle.manifest.target_vocabulary,
-        ),
+    shortlist = Shortlist(
+        first_V=np.zeros(bundle.manifest.source_vocabulary + 1, np.uint32),
+        target_N=np.empty(0, np.uint16),
+        always=always.astype(np.uint16),
+        target_vocabulary=bundle.manifest.target_vocabulary,
     )
+    return replace(bundle, shortlist=shortlist)
 
 
 def check_neighbours_do_not_matter(decoder: OnnxDecoder, wanted: list[Sentence], tolerance: float) -> None:
@@ -140,17 +132,10 @@ def test_every_continuation_is_a_candidate_of_its_own_sentence(
     batch.regroup(np.arange(S), [decoder.encode(sources[:30], K), decoder.encode(sources[30:], K)], 64)
     token_SK = np.full((S, K), decoder.bos)
     parent_SK = np.repeat(np.arange(S)[:, None], K, axis=1)
-    score_SK = np.where(np.arange(K) == 0, 0, -np.inf).astype(np.float32) * np.ones((S, 1), np.float32)
+    score_SK = np.full((S, K), -np.inf, np.float32)
+    score_SK[:, 0] = 0
     for _ in range(4):
-        output = batch.step(
-            StepInput(
-                token_SK=token_SK,
-                parent_SK=parent_SK,
-                score_SK=score_SK,
-                forced_SK=np.zeros((S, K), np.int64),
-                wants_attention=False,
-            )
-        )
+        output = batch.step(step_input(token_SK, parent_SK, score_SK))
         row_SC, token_SC = np.divmod(output.top_index_SC, decoder.target_vocabulary)
         for s in range(S):
             is_real = output.top_score_SC[s] > -np.inf
@@ -161,18 +146,26 @@ def test_every_continuation_is_a_candidate_of_its_own_sentence(
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-@pytest.mark.parametrize("beam_size", [2, 5])
+@pytest.mark.parametrize(("beam_size", "is_large"), [(1, True), (2, False), (5, False)])
 def test_the_whole_vocabulary_as_candidates_is_as_good_as_no_shortlist(
-    bundle: Bundle, lines: list[str], precision: str, beam_size: int
+    bundle: Bundle,
+    lines: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    precision: str,
+    beam_size: int,
+    is_large: bool,
 ) -> None:
-    whole = with_shortlist(bundle, np.arange(bundle.manifest.target_vocabulary))
+    """A greedy search on a CPU has one of a large vocabulary alone."""
+    vocabulary = bundle.manifest.target_vocabulary
+    monkeypatch.setattr(opening, "GREEDY_SHORTLIST_VOCABULARY", vocabulary + (not is_large))
     wanted = sentences(bundle, lines, beam_size, prefix=(5, 6))
     plain = open_decoder(bundle, DecoderOptions(device="cpu", precision=precision, use_shortlist=False))
     assert not plain.has_shortlist(4)
+    whole = with_shortlist(bundle, np.arange(vocabulary))
     decoder = open_decoder(whole, DecoderOptions(device="cpu", precision=precision))
-    assert decoder.has_shortlist(4)
-    # With the shortlist and, for a greedy search, without.
-    graphs = ("encoder", "decoder_step_shortlist", "shortlist", "decoder_step")
+    assert (decoder.has_shortlist(4), decoder.has_shortlist(1)) == (True, is_large)
+    # The whole layer's step takes memory, and nothing needs it where a greedy search has the shortlist, too.
+    graphs = ("encoder", "decoder_step_shortlist", "shortlist", *([] if is_large else ["decoder_step"]))
     assert decoder.providers == dict.fromkeys(graphs, "CPUExecutionProvider")
     assert plain.providers == dict.fromkeys(("encoder", "decoder_step"), "CPUExecutionProvider")
     for found, expected in zip(translate(decoder, [wanted]), translate(plain, [wanted]), strict=True):
@@ -186,32 +179,13 @@ def test_candidates_change_what_is_found(bundle: Bundle, lines: list[str]) -> No
     assert {token for hypothesis in result.hypotheses for token in hypothesis.tokens} <= {7, 8}
 
 
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_a_greedy_search_on_a_cpu_has_a_shortlist_of_a_large_vocabulary(
-    bundle: Bundle, lines: list[str], precision: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    vocabulary = bundle.manifest.target_vocabulary
-    monkeypatch.setattr(opening, "GREEDY_SHORTLIST_VOCABULARY", vocabulary)
-    whole = with_shortlist(bundle, np.arange(vocabulary))
-    decoder = open_decoder(whole, DecoderOptions(device="cpu", precision=precision))
-    assert decoder.has_shortlist(1)
-    # Nothing needs the whole layer's step, which would take memory.
-    assert decoder.providers.keys() == {"encoder", "decoder_step_shortlist", "shortlist"}
-    plain = open_decoder(bundle, DecoderOptions(device="cpu", precision=precision, use_shortlist=False))
-    wanted = sentences(bundle, lines, 1, prefix=(5, 6))
-    for found, expected in zip(translate(decoder, [wanted]), translate(plain, [wanted]), strict=True):
-        assert_equal(found, expected, TOLERANCE[precision])
-
-
 @pytest.mark.parametrize("stays_on_device", [False, True])
 def test_a_greedy_search_on_a_cpu_has_no_shortlist_of_a_small_vocabulary(
     bundle: Bundle, lines: list[str], stays_on_device: bool
 ) -> None:
     eos = bundle.manifest.target_ids.eos
-    decoder = open_decoder(
-        with_shortlist(bundle, np.array([eos, 7, 8])),
-        DecoderOptions(device="cpu", stays_on_device=stays_on_device),
-    )
+    options = DecoderOptions(device="cpu", stays_on_device=stays_on_device)
+    decoder = open_decoder(with_shortlist(bundle, np.array([eos, 7, 8])), options)
     assert decoder.has_shortlist(2)
     assert not decoder.has_shortlist(1)
     plain = open_decoder(bundle, DecoderOptions(device="cpu", use_shortlist=False))
@@ -245,7 +219,6 @@ def test_a_prefix_of_tokens_that_are_no_candidates_is_followed(bundle: Bundle, l
 @pytest.mark.parametrize("use_shortlist", [pytest.param(False, marks=pytest.mark.long), True])
 def test_nor_does_that_of_the_shipped_model(lines: list[str], use_shortlist: bool) -> None:
     bundle = open_bundle(shipped_bundle("de-en"))
-    decoder = open_decoder(
-        bundle, DecoderOptions(device="cpu", precision="int8", use_shortlist=use_shortlist)
-    )
+    options = DecoderOptions(device="cpu", precision="int8", use_shortlist=use_shortlist)
+    decoder = open_decoder(bundle, options)
     check_neighbours_do_not_matter(decoder, sentences(bundle, lines, 5), TOLERANCE["int8"])

@@ -11,7 +11,14 @@ from dragoman_bundle.manifest import REGROUP_GRAPH, SHORTLIST_GRAPH, STEP_GRAPH
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnxruntime import InferenceSession, OrtValue
-from tests.engine.exported import ON_DEVICE, VOCABULARY, export_family, random_sentences, translate
+from tests.engine.exported import (
+    ON_DEVICE,
+    VOCABULARY,
+    export_family,
+    random_sentences,
+    step_input,
+    translate,
+)
 
 from dragoman_server.engine import DecoderError, Sentence, StepInput, StepOutput
 from dragoman_server.engine.decoder import padded_rows
@@ -68,9 +75,8 @@ class Journey:
             parent_SK = row_SK + np.arange(self._num_sentences)[:, None] * K
             score_SK = self._last.top_score_SC[:, :K]
         first_SK = np.repeat(self._num_sentences * K + np.arange(num_joined)[:, None], K, axis=1)
-        new_score_SK = np.where(np.arange(K) == 0, 0, -np.inf).astype(np.float32) * np.ones(
-            (num_joined, 1), np.float32
-        )
+        new_score_SK = np.full((num_joined, K), -np.inf, np.float32)
+        new_score_SK[:, 0] = 0
         self._parent_SK = np.concatenate([parent_SK, first_SK])[origin_S]
         self._score_SK = np.concatenate([score_SK, new_score_SK])[origin_S]
         self._num_sentences = S
@@ -233,19 +239,9 @@ def test_nothing_but_a_steps_results_comes_to_the_host(
     monkeypatch.setattr(OrtValue, "numpy", note)
     monkeypatch.setattr(InferenceSession, "run", None, raising=False)
     batch = decoder.open_batch(2)
-    batch.regroup(
-        np.arange(3), [decoder.encode([[5, 3], [6, 3]], 2), decoder.encode([[4, 5, 6, 7, 3]], 2)], 8
-    )
-    none_SK = np.zeros((3, 2), np.int64)
-    parent_SK = np.array([[0, 0], [1, 1], [2, 2]])
-    rows = StepInput(
-        token_SK=none_SK + 5,
-        parent_SK=parent_SK,
-        score_SK=np.zeros((3, 2), np.float32),
-        forced_SK=none_SK,
-        wants_attention=False,
-    )
-    batch.step(rows)
+    groups = [decoder.encode([[5, 3], [6, 3]], 2), decoder.encode([[4, 5, 6, 7, 3]], 2)]
+    batch.regroup(np.arange(3), groups, 8)
+    batch.step(step_input(np.full((3, 2), 5), np.array([[0, 0], [1, 1], [2, 2]])))
     batch.regroup(np.array([0, 3]), [decoder.encode([[9, 3]], 2)], 8)
     assert shapes == [[3, 4], [3, 4], [3, 2]]
 
@@ -269,11 +265,8 @@ def test_shapes_come_from_few_sizes(exported: Bundle) -> None:
 
 
 def test_every_node_of_the_regroup_graph_must_be_on_the_device(exported: Bundle) -> None:
-    session = open_session(
-        exported.graph_path("fp32", REGROUP_GRAPH),
-        DecoderOptions(device="cpu", num_threads=1),
-        may_leave_shapes=False,
-    )
+    path, options = exported.graph_path("fp32", REGROUP_GRAPH), DecoderOptions(device="cpu", num_threads=1)
+    session = open_session(path, options, may_leave_shapes=False)
     assert find_strays(session, CPU_PROVIDER, may_leave_shapes=False) == []
     strays = find_strays(session, CUDA_PROVIDER, may_leave_shapes=False)
     operators = {stray.rpartition("(")[2].rstrip(")") for stray in strays}

@@ -4,11 +4,18 @@ import numpy as np
 import pytest
 from dragoman_bundle.bundle import Bundle
 from dragoman_bundle.search import beam_search
-from tests.engine.exported import VOCABULARY, export_family, open_plain, random_sentences, translate
+from tests.engine.exported import (
+    VOCABULARY,
+    export_family,
+    open_plain,
+    random_sentences,
+    step_input,
+    translate,
+)
+from tests.engine.house import searched
 from tests.export.toy_checkpoint import CONFIGS, make_members, random_sources, train_tokenizer
 
-from dragoman_server.engine import SearchOptions, Sentence
-from dragoman_server.engine.decoder import StepInput
+from dragoman_server.engine import Sentence
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.host_decoder import OnnxBatch
 from dragoman_training.checkpoint import as_one
@@ -64,31 +71,19 @@ def test_whoever_joins_a_running_batch_decodes_to_what_it_decodes_to_alone(
 
 
 def open_batch(decoder: OnnxDecoder, num_sentences: int) -> OnnxBatch:
-    batch = decoder.open_batch(1)
-    batch.regroup(
-        np.arange(num_sentences), [decoder.encode([[4 + n, 3] for n in range(num_sentences)], 1)], 8
-    )
+    batch, sources = decoder.open_batch(1), [[4 + number, 3] for number in range(num_sentences)]
+    batch.regroup(np.arange(num_sentences), [decoder.encode(sources, 1)], 8)
     return batch
 
 
 def step(batch: OnnxBatch, parent_S: list[int]) -> np.ndarray:
     parent_S1 = np.array(parent_S)[:, None]
-    output = batch.step(
-        StepInput(
-            token_SK=np.full_like(parent_S1, 5),
-            parent_SK=parent_S1,
-            score_SK=np.zeros(parent_S1.shape, np.float32),
-            forced_SK=np.zeros_like(parent_S1),
-            wants_attention=False,
-        )
-    )
-    return output.top_score_SC
+    return batch.step(step_input(np.full_like(parent_S1, 5), parent_S1)).top_score_SC
 
 
 def past(batch: OnnxBatch) -> int:
-    (grown,) = {
-        batch._state[name].shape[axis] for name, axis in batch._growth_axis.items() if axis is not None
-    }
+    axes = {name: axis for name, axis in batch._growth_axis.items() if axis is not None}
+    (grown,) = {batch._state[name].shape[axis] for name, axis in axes.items()}
     return int(grown)
 
 
@@ -117,12 +112,7 @@ def test_the_engine_decodes_what_pytorch_does(exported: Bundle) -> None:
     decoding = members[0].recipe.decoding
     sources = random_sources([3, 12, 25], VOCABULARY, eos_id=3)
     stepper = TorchStepper(as_one(members), source_pad_id=0, bos_id=2, eos_id=3)
-    options = SearchOptions(
-        beam_size=decoding.beam_size,
-        num_hypotheses=decoding.beam_size,
-        length_penalty=decoding.length_penalty,
-        max_output_tokens=decoding.max_output_tokens,
-    )
+    options = searched(decoding.beam_size, decoding.max_output_tokens, length_penalty=decoding.length_penalty)
     sentences = [Sentence(source=tuple(source), options=options) for source in sources]
     found = translate(open_plain(exported, "fp32"), sentences, max_rows=64)
     for one, expected in zip(found, beam_search(stepper, sources, decoding), strict=True):

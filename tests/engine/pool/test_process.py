@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from dragoman_bundle.bundle import open_bundle
 from tests.engine import openers
-from tests.engine.house import Recorder, pool_over, sentence, wait_until
+from tests.engine.house import Recorder, pool_over, searched, sentence, wait_until
 from tests.engine.pool.conftest import Start
 from tests.engine.table_decoder import TableDecoder
 from tests.shipped import shipped_bundle
@@ -33,7 +33,7 @@ from dragoman_server.engine.onnx.opening import open_decoder, reopen_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
-from dragoman_server.engine.request import Priority, SearchOptions, Sentence, SentenceResult
+from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
 Pair = tuple[EnginePool, list[EngineProcess]]
 
@@ -46,24 +46,29 @@ def is_running(pid: int) -> bool:
     return True
 
 
-def test_every_sentence_gets_the_answer_that_a_thread_gives(recorder: Recorder) -> None:
+def test_every_sentence_gets_the_answer_that_one_thread_gives() -> None:
+    """From several threads, several processes, and several threads of a process."""
     wanted = [sentence(i, 5, *range(i % 7), steps=1 + i % 5, beam_size=1 + i % 3) for i in range(60)]
-    decoder, limits = openers.open_random(), EngineLimits()
-    engines = [EngineProcess(openers.open_random, limits=limits, listener=recorder.hear) for _ in range(2)]
-    answers = []
-    for pool in (pool_over(decoder), EnginePool(engines, Admission.to(decoder, limits))):
+    decoder, limits, answers = openers.open_random(), EngineLimits(), []
+    for num_threads, sizes in ((1, ()), (4, ()), (0, (1, 1)), (0, (3,))):
+        recorder = Recorder()
+        engines = [
+            EngineProcess(openers.open_random, limits=limits, listener=recorder.hear, num_engines=size)
+            for size in sizes
+        ]
+        threads = pool_over(decoder, num_engines=num_threads, listener=recorder.hear)
+        pool = EnginePool(engines, Admission.to(decoder, limits)) if engines else threads
         pool.start()
-        assert pool.is_alive
-        answers.append([future.result(30).hypotheses for future in pool.submit(wanted)])
+        assert (pool.is_alive, pool.num_alive, len(pool.pids)) == (True, num_threads + sum(sizes), len(sizes))
+        found = [future.result(30).hypotheses for future in pool.submit(wanted)]
+        answers.append([[each.tokens for each in hypotheses] for hypotheses in found])
         wait_until(lambda pool=pool: pool.num_waiting(Priority.INTERACTIVE) == pool.num_running == 0)
         pool.close()
         assert not pool.is_alive
         assert pool.pids == []
-    assert [[each.tokens for each in found] for found in answers[0]] == [
-        [each.tokens for each in found] for found in answers[1]
-    ]
-    assert recorder.outcomes == {Outcome.FINISHED: 60}
-    assert sum(rows for _, rows, _, _ in recorder.steps) > 60
+        assert recorder.outcomes == {Outcome.FINISHED: 60}
+        assert sum(rows for _, rows, _, _ in recorder.steps) > 60
+    assert answers == answers[:1] * 4
 
 
 def test_real_graphs_give_the_same_numbers_there() -> None:
@@ -73,7 +78,7 @@ def test_real_graphs_give_the_same_numbers_there() -> None:
         [EngineProcess(partial(reopen_decoder, bundle.graphs, decoder.options), limits=limits)],
         Admission.to(decoder, limits),
     )
-    options = SearchOptions(beam_size=4, num_hypotheses=2, length_penalty=1.0, max_output_tokens=40)
+    options = searched(4, 40, num_hypotheses=2)
     lines = ["Guten Morgen.", "Wo ist der Bahnhof?", "Ich habe das Buch gestern gelesen."]
     sentences = [
         Sentence(source=(*ids, bundle.manifest.source_ids.eos), options=options, return_attention=True)

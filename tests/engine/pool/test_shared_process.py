@@ -11,9 +11,8 @@ from tests.engine import openers
 from tests.engine.house import Recorder, sentence, wait_until
 from tests.engine.pool.conftest import Start
 
-from dragoman_server.engine import Admission, EngineLimits, EngineLostError, Priority
+from dragoman_server.engine import EngineLimits, EngineLostError
 from dragoman_server.engine.pool.pipe import Outgoing
-from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import MAX_SECONDS, RESET_SECONDS, Backoff, EngineProcess
 from dragoman_server.models.loader import HOST_SECONDS, MAX_LOCK_SHARE, engines_a_process
 
@@ -21,18 +20,6 @@ from dragoman_server.models.loader import HOST_SECONDS, MAX_LOCK_SHARE, engines_
 @pytest.fixture
 def shared(start: Start) -> EngineProcess:
     return start(openers.open_slow, EngineLimits(max_rows=4, max_beam_size=4), num_engines=3)
-
-
-def test_every_sentence_gets_the_answer_that_one_engine_gives(start: Start) -> None:
-    wanted = [sentence(i, 5, *range(i % 7), steps=1 + i % 5, beam_size=1 + i % 3) for i in range(60)]
-    answers = []
-    for num_engines in (1, 3):
-        engine = start(openers.open_random, num_engines=num_engines)
-        found = [future.result(30).hypotheses for future in engine.submit(wanted)]
-        answers.append([[each.tokens for each in hypotheses] for hypotheses in found])
-        wait_until(lambda engine=engine: engine.num_running == 0)
-        assert sum(engine.num_left.values()) == len(wanted)
-    assert answers[0] == answers[1]
 
 
 def test_each_engine_has_a_batch_of_its_own(shared: EngineProcess, recorder: Recorder) -> None:
@@ -66,17 +53,6 @@ def test_one_engine_that_hangs_has_the_process_replaced(start: Start, recorder: 
     assert errors.count(None) >= 20
     assert engine.submit([sentence(7, steps=3)])[0].result(60).hypotheses
     assert recorder.num_losses >= 1
-
-
-def test_a_pool_counts_engines_and_not_processes() -> None:
-    limits = EngineLimits()
-    engines = [EngineProcess(openers.open_random, limits=limits, num_engines=size) for size in (2, 1)]
-    pool = EnginePool(engines, Admission.to(openers.open_random(), limits))
-    pool.start()
-    assert pool.num_alive == 3
-    assert len(pool.pids) == 2
-    assert pool.num_waiting(Priority.INTERACTIVE) == 0
-    pool.close()
 
 
 def test_as_many_share_a_process_as_the_lock_allows() -> None:

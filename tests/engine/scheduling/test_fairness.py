@@ -1,14 +1,15 @@
 """Who gets what where everybody waits at all times: shares and waits, over hundreds of turns."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.engine.house import sentence
 
 from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.request import Priority, SearchOptions, Sentence
+from dragoman_server.engine.request import Priority
 from dragoman_server.engine.scheduling.scheduler import Scheduler
 from dragoman_server.engine.ticket import Ticket
 
@@ -29,14 +30,9 @@ class Crowd:
     """How long they run, in turn."""
 
     def ticket(self, number: int) -> Ticket:
-        options = SearchOptions(
-            beam_size=self.beam_size, num_hypotheses=1, length_penalty=1.0, max_output_tokens=99
-        )
-        source = (3,) * self.lengths[number % len(self.lengths)]
-        return Ticket(
-            sentence=Sentence(source=source, options=options, priority=self.priority, caller=self.caller),
-            accepted_at=0.0,
-        )
+        source = [3] * self.lengths[number % len(self.lengths)]
+        own = sentence(*source, steps=99, beam_size=self.beam_size, priority=self.priority)
+        return Ticket(sentence=replace(own, caller=self.caller), accepted_at=0.0)
 
 
 class Rush:
@@ -198,10 +194,8 @@ def test_interactive_ones_that_bulk_of_their_lane_pads_are_let_in() -> None:
     short = Crowd(priority=INTERACTIVE, depth=4, beam_size=2, lengths=(14,))
     long = Crowd(priority=BULK, depth=9, beam_size=2, lengths=(62, 28))
     other = Crowd(priority=BULK, depth=9, beam_size=1, lengths=(57, 9))
-    limits = EngineLimits(
-        max_rows=12, max_source_tokens=120, max_bulk_share=0.84, max_beam_size=5, continuous=False
-    )
-    rush = Rush(limits, other, long, short)
+    sizes = {"max_rows": 12, "max_source_tokens": 120, "max_beam_size": 5}
+    rush = Rush(EngineLimits(**sizes, max_bulk_share=0.84, continuous=False), other, long, short)
     rush.run(600)
     assert max(rush.longest_wait.values()) < 300
 

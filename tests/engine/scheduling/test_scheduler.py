@@ -381,28 +381,20 @@ arrivals = st.builds(
 
 @given(
     workload=st.lists(arrivals, max_size=60),
-    max_rows=st.integers(5, 24),
-    max_source_tokens=st.integers(64, 256),
-    max_bulk_share=st.floats(0.1, 1),
-    continuous=st.booleans(),
+    limits=st.builds(
+        EngineLimits,
+        max_rows=st.integers(5, 24),
+        max_source_tokens=st.integers(64, 256),
+        max_bulk_share=st.floats(0.1, 1),
+        max_beam_size=st.just(5),
+        continuous=st.booleans(),
+    ),
     row_seconds=st.none() | st.floats(1e-4, 0.5),
 )
 def test_every_sentence_ends_once_within_the_budget(
-    workload: list[Arrival],
-    max_rows: int,
-    max_source_tokens: int,
-    max_bulk_share: float,
-    continuous: bool,
-    row_seconds: float | None,
+    workload: list[Arrival], limits: EngineLimits, row_seconds: float | None
 ) -> None:
-    limits = EngineLimits(
-        max_rows=max_rows,
-        max_source_tokens=max_source_tokens,
-        max_bulk_share=max_bulk_share,
-        max_beam_size=5,
-        continuous=continuous,
-    )
-    scheduler = Scheduler(limits)
+    scheduler, continuous = Scheduler(limits), limits.continuous
     plans = {
         ticket(a.length, a.beam_size, None if a.deadline is None else float(a.deadline), a.priority): a
         for a in workload
@@ -445,10 +437,10 @@ def test_every_sentence_ends_once_within_the_budget(
         regrouping = lane.settle(turn.groups)
         running = lane.running
         everyone = [(t, each.beam_size) for each in scheduler.lanes for t in each.running]
-        assert sum(beam for _, beam in everyone) <= max_rows
+        assert sum(beam for _, beam in everyone) <= limits.max_rows
         bulk = [beam for t, beam in everyone if t.sentence.priority is Priority.BULK]
         assert sum(bulk) <= max(limits.max_bulk_rows, bulk[0] if len(bulk) == 1 else 0)
-        assert sum(each.num_positions for each in scheduler.lanes) <= max_source_tokens
+        assert sum(each.num_positions for each in scheduler.lanes) <= limits.max_source_tokens
         newcomers = [t.sentence.priority for group in turn.groups for t in group]
         if set(newcomers) == {Priority.BULK} and len(bulk) > 1:
             num_bulk_positions = sum(each.num_bulk_positions for each in scheduler.lanes)

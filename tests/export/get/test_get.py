@@ -4,13 +4,13 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import pytest
 from dragoman_bundle import open_bundle
 from sentencepiece import SentencePieceProcessor
-from tests.e2e.server_process import COMMAND
 from tests.export.commands import call
 from tests.export.ctranslate2_model import ARGOS_METADATA, pack, write_package
 from tests.export.get.registry_server import RegistryServer, binary_shortlist
@@ -154,17 +154,14 @@ def test_a_folder_is_called_by_its_languages_and_the_next_number(checkpoint: Pat
 @pytest.fixture
 def start_server(tmp_path: Path) -> Iterator[StartServer]:
     """Starts `dragoman serve --get` with a mirror and names, and ends what is left."""
-    started: list[ServerProcess] = []
+    with ExitStack() as stack:
 
-    def start(mirror: str, names: str) -> ServerProcess:
-        options = ("--models", str(tmp_path / "models"), "--port", "0", "--get", names)
-        environment = {"DRAGOMAN_MIRROR": mirror}
-        started.append(ServerProcess(*options, command=[*COMMAND, "serve"], environment=environment))
-        return started[-1]
+        def start(mirror: str, names: str) -> ServerProcess:
+            environment = {"DRAGOMAN_MIRROR": mirror}
+            server = ServerProcess(tmp_path / "models", "--get", names, environment=environment)
+            return stack.enter_context(server)
 
-    yield start
-    for server in started:
-        server.kill()
+        yield start
 
 
 @pytest.mark.long

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from dataclasses import replace
 from pathlib import Path
 
 import grpc
@@ -11,7 +10,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.server.access import ADA, BOB, shows
 from tests.server.calls import GERMAN, failure
 from tests.server.conftest import RunningServer, StartServer
-from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.copying_bundle import write_bundle
 
 from dragoman import AsyncClient, Client, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
@@ -34,10 +33,7 @@ def test_a_file_of_tokens_says_whose_each_is(tokens: Path) -> None:
         ("# nobody\n\n", "holds no token"),
         (f"ada {ADA}\n{BOB}\n", "line 2: 1 words"),
         (f"ada lovelace {ADA}\n", "line 1: 3 words"),
-        (
-            "ada 123456789012345\n",
-            "line 1: the token, behind the name, must be of 16 ASCII characters or more",
-        ),
+        ("ada 123456789012345\n", "line 1: the token, behind the name, must be of 16 ASCII characters or "),
         (f"ada {ADA}ä\n", "line 1: the token"),
         (f"ada {ADA}\x01\n", "line 1: the token"),
         (f"{ADA} ada\n", "line 1: the token"),
@@ -69,18 +65,9 @@ def test_without_a_file_everybody_may_call() -> None:
 @pytest.mark.parametrize(
     "metadata",
     [
-        None,
-        (),
-        (("x-token", ADA),),
-        (("authorization", ADA),),
-        shows(ADA, "Basic"),
-        shows(ADA[:-1]),
-        shows(ADA + "1"),
-        shows(ADA.upper()),
-        shows(""),
-        shows("ada"),
-        (("authorization-bin", f"Bearer {ADA}".encode()),),
-        (*shows("wrong"), *shows(ADA)),
+        *(None, (), (("x-token", ADA),), (("authorization", ADA),), shows(ADA, "Basic")),
+        *(shows(token) for token in (ADA[:-1], ADA + "1", ADA.upper(), "", "ada")),
+        *((("authorization-bin", f"Bearer {ADA}".encode()),), (*shows("wrong"), *shows(ADA))),
     ],
 )
 def test_whoever_shows_no_token_of_the_file_is_nobody(tokens: Path, metadata: Metadata | None) -> None:
@@ -185,7 +172,7 @@ async def test_a_reload_takes_tokens_away_and_gives_others(
         await translate(running, shows(ADA))
     tokens.write_text("nobody\n")
     caplog.set_level("INFO")
-    write_bundle(models, manifest=replace(MANIFEST, version="2"))
+    write_bundle(models, "de-en/2")
     await running.server.reload()
     told = [record.message for record in caplog.records]
     assert "tokens not reloaded" in told

@@ -150,11 +150,10 @@ async def test_a_message_of_too_many_fields_is_refused_at_once(running: RunningS
 
 
 def test_messages_of_empty_texts_take_little_memory(start_process: StartProcess, models: Path) -> None:
-    server = start_process("--models", str(models), "--port", "0")
-    port = server.wait_for("ready")["port"]
+    server = start_process(models)
     message, num_calls = b"\n\0" * 1_900_000, 12
-    before = peak_bytes(server.process.pid)
-    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+    with grpc.insecure_channel(server.address) as channel:
+        before = peak_bytes(server.process.pid)
         translate = channel.unary_unary("/dragoman.v1.TranslationService/Translate")
         for call in [translate.future(message) for _ in range(num_calls)]:
             assert call.exception().code() is grpc.StatusCode.INVALID_ARGUMENT

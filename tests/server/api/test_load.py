@@ -44,13 +44,7 @@ async def test_calls_that_end_early_free_the_engine(start_server: StartServer, s
 
 
 async def engine_is_idle(running: RunningServer) -> None:
-    await until(
-        lambda: (
-            not any(
-                running.metric(name) for name in ("dragoman_queue_sentences", "dragoman_running_sentences")
-            )
-        )
-    )
+    await until(lambda: not running.num_at_work())
     await running.calls_are_counted()
 
 
@@ -74,11 +68,8 @@ async def test_a_long_interactive_request_is_bulk(start_server: StartServer, slo
     running = await start_server(models=slow_models, engine=engine, limits=limits)
     long = running.stub.Translate(pb.TranslateRequest(texts=["x" * 500], **GERMAN))
     short = running.stub.Translate(pb.TranslateRequest(texts=["x x"] * 20, **GERMAN))
-    await until(
-        lambda: all(
-            running.metric("dragoman_queue_sentences", priority=each) for each in ("bulk", "interactive")
-        )
-    )
+    for priority in ("bulk", "interactive"):
+        await running.until("dragoman_queue_sentences", priority=priority)
     assert running.metric("dragoman_queue_sentences", priority="bulk") > 1
     long.cancel()
     short.cancel()
@@ -96,14 +87,14 @@ async def test_a_long_request_that_bulks_share_can_never_hold_is_told_so(start_s
 
 
 async def test_a_full_queue_says_when_to_come_again(
-    start_server: StartServer, slow_models: Path, monkeypatch: pytest.MonkeyPatch
+    start_server: StartServer, slow_models: Path, prepared: list[str]
 ) -> None:
     engine, limits = replace(CPU, max_queue=40, max_rows=16), RequestLimits(max_texts=100)
     running = await start_server(models=slow_models, engine=engine, limits=limits)
     request = pb.TranslateRequest(texts=["wort " * 4] * 40, **GERMAN)
     first = asyncio.ensure_future(running.stub.Translate(request))
     await running.until("dragoman_queue_sentences")
-    prepared = record_prepared(monkeypatch)
+    prepared.clear()
     # Texts with nothing to translate take no room.
     blank = pb.TranslateRequest(texts=["", " \n", "12", "-"] * 20, **GERMAN)
     assert len((await running.stub.Translate(blank)).translations) == 80
@@ -138,13 +129,8 @@ async def test_calls_that_came_together_are_refused_once_one_of_them_fills_the_q
     await until(lambda: prepared)
     others = [call("second"), call("third")]
     # All three are let in: the queue is empty as yet.
-    await until(
-        lambda: (
-            not (
-                running.metric("grpc_server_started_total", grpc_method="Translate") < 3 or len(prepared) < 2
-            )
-        )
-    )
+    await running.until("grpc_server_started_total", 3, grpc_method="Translate")
+    await until(lambda: len(prepared) >= 2)
     begun.set()
     await running.until("dragoman_queue_sentences")
     is_full.set()
@@ -195,9 +181,8 @@ async def test_one_call_too_many_is_told_when_to_return(start_server: StartServe
 
 
 async def test_more_sentences_than_the_queue_ever_holds_are_refused_and_not_read(
-    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+    start_server: StartServer, prepared: list[str]
 ) -> None:
-    prepared = record_prepared(monkeypatch)
     running = await start_server(engine=replace(CPU, max_queue=5))
     for count in (2, 100):
         prepared.clear()
@@ -222,20 +207,6 @@ async def test_a_text_that_nobody_waits_for_is_left_within_a_second(start_server
     # They wait for the same threads.
     assert len(await translate(running, *["Nein."] * 100)) == 100
     assert time.process_time() - began < 3
-
-
-def record_prepared(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.0) -> list[str]:
-    """The texts that are cut and tokenized from now on, each taking so long."""
-    prepared: list[str] = []
-    prepare = translating.prepare
-
-    def recorded(text: str, *arguments: object) -> Passage:
-        prepared.append(text)
-        time.sleep(seconds)
-        return prepare(text, *arguments)
-
-    monkeypatch.setattr(translating, "prepare", recorded)
-    return prepared
 
 
 async def test_a_call_that_is_cancelled_while_it_is_submitted_frees_the_engine(

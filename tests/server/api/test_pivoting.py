@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tests.growth import assert_linear
 from tests.server.calls import failure
 from tests.server.conftest import RunningServer, StartServer
-from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.copying_bundle import write_bundle
 
 from dragoman import AsyncClient, InvalidRequestError, ModelNotFoundError
 from dragoman.cli import main
@@ -27,18 +27,13 @@ TO_FRENCH = {"texts": ["Ja, 12. Nein."], "source_language": "de", "target_langua
 def two_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("two_models")
     write_bundle(folder)
-    write_bundle(folder, manifest=replace(MANIFEST, name="en-fr", source_language="en", target_language="fr"))
+    write_bundle(folder, "en-fr/1", "en-fr")
     return folder
 
 
 def link(source: tuple[int, int], target: tuple[int, int], weight: float) -> pb.Alignment:
-    return pb.Alignment(
-        source_start=source[0],
-        source_end=source[1],
-        target_start=target[0],
-        target_end=target[1],
-        weight=weight,
-    )
+    ends = ("source_start", "source_end", "target_start", "target_end")
+    return pb.Alignment(**dict(zip(ends, source + target, strict=True)), weight=weight)
 
 
 async def translate(running: RunningServer, **more: object) -> pb.TranslateResponse:

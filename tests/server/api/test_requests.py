@@ -8,7 +8,7 @@ import pytest
 from dragoman_bundle import Bundle
 from dragoman_bundle.tokenizers.tokenizer import FIRST_TAG, FORMAL, INFORMAL, LAST_TAG
 from google.rpc import error_details_pb2
-from tests.server.calls import GERMAN, detail, failure, translate, violated_fields
+from tests.server.calls import GERMAN, detail, failure, linked, translate, violated_fields
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.copying_bundle import write_bundle
 
@@ -76,10 +76,7 @@ async def test_what_names_no_model_is_refused_with_those_there_are(running: Runn
 async def test_the_closest_model_answers_or_the_one_of_that_name(running: RunningServer) -> None:
     pairs = [("de-DE", "en-GB"), ("de_DE", "eng"), (" deu ", "EN"), ("ger", "en-US")]
     asked = [{"source_language": source, "target_language": target} for source, target in pairs]
-    asked += [languages | {"model": "de-en"} for languages in asked] + [
-        {"model": "de-en"},
-        {"model": "de-en/1"},
-    ]
+    asked += [{"model": "de-en"}, {"model": "de-en/1"}, *(each | {"model": "de-en"} for each in asked)]
     expected = pb.ModelReference(name="de-en", version="1", source_language="de", target_language="en")
     for fields in asked:
         request = pb.TranslateRequest(texts=["Ja."], **fields)
@@ -91,10 +88,7 @@ async def test_models_are_listed_with_what_they_are(running: RunningServer) -> N
     assert model == (await running.stub.GetModel(pb.GetModelRequest(name="de-en"))).model
     assert (model.name, model.version, model.precision) == ("de-en", "1", "fp32")
     assert (model.source_language, model.target_language) == ("de", "en")
-    assert dict(model.providers) == {
-        "encoder": "CPUExecutionProvider",
-        "decoder_step": "CPUExecutionProvider",
-    }
+    assert dict(model.providers) == dict.fromkeys(("encoder", "decoder_step"), "CPUExecutionProvider")
     assert model.defaults.beam_size == 2
     assert not model.defaults.HasField("max_output_tokens"), "the limit comes from a sentence's length"
     assert model.max_source_tokens == 64
@@ -103,13 +97,8 @@ async def test_models_are_listed_with_what_they_are(running: RunningServer) -> N
 
 
 async def test_models_are_listed_by_language(running: RunningServer) -> None:
-    for source, target, count in (
-        ("de", "", 1),
-        ("DE", "en", 1),
-        ("de_AT", "", 1),
-        ("", "fr", 0),
-        ("en", "", 0),
-    ):
+    cases = (("de", "", 1), ("DE", "en", 1), ("de_AT", "", 1), ("", "fr", 0), ("en", "", 0))
+    for source, target, count in cases:
         request = pb.ListModelsRequest(source_language=source, target_language=target)
         assert len((await running.stub.ListModels(request)).models) == count, request
 
@@ -186,11 +175,7 @@ async def test_each_sentence_has_the_tag_and_none_without_it(tagged: RunningServ
         options = pb.DecodingOptions(formality=formality)
         (found,) = await translate(tagged, text, options=options, return_alignments=True)
         assert found.text == f"{tag} Kommen. {tag} Gehen."
-        links = {
-            (text[link.source_start : link.source_end], found.text[link.target_start : link.target_end])
-            for link in found.hypotheses[0].alignments
-        }
-        assert {("Kommen", "Kommen"), ("Gehen", "Gehen")} <= links
+        assert {("Kommen", "Kommen"), ("Gehen", "Gehen")} <= set(linked(text, found))
     # Though a caller writes one.
     plain, odd = await translate(tagged, "Kommen.", f"{FORMAL} Kommen.")
     assert (plain.text, odd.text) == ("Kommen.", f"{FORMAL} Kommen.")

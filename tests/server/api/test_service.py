@@ -9,7 +9,7 @@ import grpc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.server.calls import GERMAN, failure, translate, violated_fields
+from tests.server.calls import GERMAN, failure, linked, translate, violated_fields
 from tests.server.conftest import CPU, RunningServer, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.web.conftest import serving
@@ -42,11 +42,7 @@ async def test_hypotheses_come_best_first(running: RunningServer) -> None:
 async def test_alignments_are_offsets_into_the_whole_texts(running: RunningServer) -> None:
     text = "\n  Das Haus.\n Ä😀ß ja."
     (translation,) = await translate(running, text, return_alignments=True)
-    copied = translation.text
-    links = [
-        (text[link.source_start : link.source_end], copied[link.target_start : link.target_end])
-        for link in translation.hypotheses[0].alignments
-    ]
+    links = linked(text, translation)
     assert links[:3] == [("Das", "Das"), ("Haus", "Haus"), (".", ".")]
     assert links[-2:] == [("ja", "ja"), (".", ".")]
     # The model's word for a character it does not know, at its place.
@@ -60,14 +56,8 @@ async def test_attention_of_the_input_is_a_step_late(start_server: StartServer, 
     write_bundle(tmp_path, manifest=replace(MANIFEST, attention_of_input=True))
     running = await start_server(models=tmp_path)
     (translation,) = await translate(running, "Das!", return_alignments=True)
-    copied = translation.text
-    links = {
-        (
-            "Das!"[link.source_start : link.source_end],
-            copied[link.target_start : link.target_end],
-        ): link.weight
-        for link in translation.hypotheses[0].alignments
-    }
+    weights = [link.weight for link in translation.hypotheses[0].alignments]
+    links = dict(zip(linked("Das!", translation), weights, strict=True))
     # It looks at the character that it copies next: behind the last one there is the end.
     assert links.keys() == {("Das", "Das"), ("!", "Das")}
     assert links["Das", "Das"] > links["!", "Das"] == pytest.approx(1 - links["Das", "Das"])
@@ -87,12 +77,8 @@ async def test_what_shows_nothing_is_not_translated_and_counts_in_offsets(runnin
     text = "\ufeffGu\u00adten \u2068Morgen\u2069.  Scho\u0308n\u200b."
     (translation,) = await translate(running, text, return_alignments=True)
     assert translation.text == "Guten Morgen.  Schön."
-    words = {
-        text[link.source_start : link.source_end]: translation.text[link.target_start : link.target_end]
-        for link in translation.hypotheses[0].alignments
-    }
-    expected = {"Gu\u00adten": "Guten", "Morgen": "Morgen", "Scho\u0308n": "Schön"}
-    assert words.items() >= expected.items()
+    words = {("Gu\u00adten", "Guten"), ("Morgen", "Morgen"), ("Scho\u0308n", "Schön")}
+    assert words <= set(linked(text, translation))
 
 
 async def test_what_holds_no_letter_is_its_own_translation(running: RunningServer) -> None:
@@ -109,9 +95,7 @@ async def test_what_is_no_sentence_stays_around_sentences(running: RunningServer
     for text in ("1. Ja.\n---\n2. Nein.", "- Ja.\n  * \n  •\tNein.", "- 1. Ja.\n- 2. Nein."):
         (found,) = await translate(running, text, options={"target_prefix": "No"}, return_alignments=True)
         assert (found.text, found.sentences) == (text.replace("Ja", "No"), 2)
-        link = found.hypotheses[0].alignments[-2]
-        assert text[link.source_start : link.source_end] == "Nein"
-        assert found.text[link.target_start : link.target_end] == "Nein"
+        assert linked(text, found)[-2] == ("Nein", "Nein")
 
 
 async def test_a_long_sentence_is_split_by_default_and_refused_where_asked(running: RunningServer) -> None:

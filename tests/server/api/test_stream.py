@@ -21,10 +21,8 @@ from dragoman_server.config import RequestLimits
 from dragoman_server.engine import QueueFullError, Sentence, SentenceResult
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.errors import IdleStreamError
-from dragoman_server.service import translating
 from dragoman_server.service.stream import TranslationStream
 from dragoman_server.service.translating import Translator
-from dragoman_server.text.passage import Passage
 
 CONFIG = pb.TranslateStreamRequest(
     config=pb.TranslateStreamConfig(source_language="de", target_language="en")
@@ -70,16 +68,8 @@ async def read_to_the_end(call: grpc.aio.StreamStreamCall, received: list[object
     raise AssertionError("the stream ended without an error")
 
 
-async def test_empty_items_are_not_prepared(running: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_empty_items_are_not_prepared(running: RunningServer, prepared: list[str]) -> None:
     """No limit of characters holds those who send them by the thousand."""
-    prepare = translating.prepare
-    prepared: list[str] = []
-
-    def recorded(text: str, *arguments: Any) -> Passage:
-        prepared.append(text)
-        return prepare(text, *arguments)
-
-    monkeypatch.setattr(translating, "prepare", recorded)
     items = [item(str(number), "" if number % 3 else "Ja.") for number in range(600)]
     received = await answers(running, CONFIG, *items)
     assert [received[str(number)].translation.text for number in range(3)] == ["Ja.", "", ""]
@@ -237,17 +227,13 @@ async def test_no_more_items_are_taken_than_fit(
 
 async def test_a_cancelled_stream_frees_the_engine(start_server: StartServer, slow_models: Path) -> None:
     running = await start_server(models=slow_models)
-
-    def num_at_work() -> float:
-        return sum(running.metric(f"dragoman_{where}_sentences") for where in ("running", "queue"))
-
-    call = running.stub.TranslateStream(
-        held(CONFIG, *(item(str(number), "wort " * 10) for number in range(20)))
-    )
+    items = [item(str(number), "wort " * 10) for number in range(20)]
+    call = running.stub.TranslateStream(held(CONFIG, *items))
     # On a busy machine some end before the last have come.
-    await until(lambda: running.metric("dragoman_running_sentences") and num_at_work() > 1)
+    await until(lambda: running.metric("dragoman_running_sentences") and running.num_at_work() > 1)
     call.cancel()
-    await until(lambda: not num_at_work() and running.metric("dragoman_sentences_total", outcome="cancelled"))
+    await running.until("dragoman_sentences_total", outcome="cancelled")
+    await until(lambda: not running.num_at_work())
     await running.calls_are_counted()
     assert running.metric("dragoman_requests_total", outcome="CANCELLED") > 0
     assert running.metric("dragoman_requests_total") <= 20
@@ -352,10 +338,8 @@ async def test_an_item_that_was_refused_is_submitted_again_when_the_queue_moves(
 
 
 async def test_small_items_do_not_pass_over_a_large_one(start_server: StartServer, slow_models: Path) -> None:
-    engine, limits = (
-        replace(CPU, max_queue=4, max_rows=4),
-        RequestLimits(max_beam_size=4, max_stream_items=30),
-    )
+    engine = replace(CPU, max_queue=4, max_rows=4)
+    limits = RequestLimits(max_beam_size=4, max_stream_items=30)
     running = await start_server(models=slow_models, engine=engine, limits=limits)
     received: list[str] = []
 

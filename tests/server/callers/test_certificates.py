@@ -149,11 +149,9 @@ def test_commands_and_probe_show_the_certificate_that_the_environment_names(
 ) -> None:
     certified = certify(tmp_path, "127.0.0.1")
     chain, key = str(certified.tls_certificate), str(certified.tls_key)
-    server = start_process(
-        *("--models", str(models), "--port", "0", "--tls-certificate", chain, "--tls-key", key),
-        *("--tls-client-ca", str(tmp_path / "clients.pem")),
-    )
-    port = str(server.wait_for("ready")["port"])
+    tls = ("--tls-certificate", chain, "--tls-key", key, "--tls-client-ca", tmp_path / "clients.pem")
+    server = start_process(models, *tls)
+    port = str(server.ports[0])
     ada = issue(tmp_path, authority, "ada.example.org")
     environment = {"DRAGOMAN_SERVE_TLS_CERTIFICATE": chain, "DRAGOMAN_SERVE_PORT": port}
     shown = {"DRAGOMAN_CLIENT_CERTIFICATE": str(ada.chain), "DRAGOMAN_CLIENT_KEY": str(ada.key)}

@@ -13,14 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import grpc
 import pytest
 from prometheus_client import CollectorRegistry
-from tests.server.conftest import StartProcess, free_port
+from tests.server.conftest import StartProcess
+from tests.server.server_process import ServerProcess
 from tests.server.wire import go_away_frame, opening, ping_frame, read_frames
 
-from dragoman.v1 import translation_pb2 as pb
-from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
+from dragoman import Client
 from dragoman_server.logs import open_log
 from dragoman_server.metrics.process import LogMetrics
 
@@ -55,23 +54,9 @@ def test_a_warning_of_python_is_a_line_of_json() -> None:
 
 @pytest.mark.parametrize("command", [["-m", "dragoman_server"], ["-m", "dragoman", "serve"]])
 def test_no_stranger_writes_lines_of_the_log(models: Path, command: list[str]) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
-    options = ["--models", str(models), "--device", "cpu", "--port", "0", "--metrics-port", "0"]
-    server = subprocess.Popen(
-        [sys.executable, *command, *options], stderr=subprocess.PIPE, text=True, env=environment
-    )
-    try:
-        assert server.stderr is not None
-        for line in server.stderr:
-            event = json.loads(line)
-            if event["message"] == "ready":
-                break
-        asyncio.run(go_away(event["port"]))
-        server.terminate()
-        rest = server.communicate(timeout=60)[1]
-    finally:
-        server.kill()
-        server.wait()
+    with ServerProcess(models, command=[sys.executable, *command]) as server:
+        asyncio.run(go_away(server.ports[0]))
+        _, rest = server.stop()
     assert [json.loads(line)["message"] for line in rest.splitlines()] == ["draining", "stopped"]
 
 
@@ -99,17 +84,14 @@ def test_a_server_within_a_program_writes_no_lines_of_grpc_either() -> None:
 
 
 def test_translation_goes_on_while_nobody_reads_the_log(start_process: StartProcess, models: Path) -> None:
-    metrics_port = free_port()
-    server = start_process("--models", str(models), "--port", "0", "--metrics-port", str(metrics_port))
-    port = server.wait_for("ready")["port"]
-    assert server.process.stderr is not None
-    # A page, the least that a pipe can hold.
-    fcntl.fcntl(server.process.stderr, fcntl.F_SETPIPE_SZ, 4096)
-    request = pb.TranslateRequest(texts=["Ja."], source_language="de", target_language="en")
+    server = start_process(models)
     # Some 300 bytes a line: many times what the pipe holds.
-    with grpc.insecure_channel(f"localhost:{port}") as channel:
+    with Client(server.address) as client:
+        assert server.process.stderr is not None
+        # A page, the least that a pipe can hold.
+        fcntl.fcntl(server.process.stderr, fcntl.F_SETPIPE_SZ, 4096)
         for _ in range(100):
-            assert TranslationServiceStub(channel).Translate(request, timeout=60).translations
+            assert client.translate(["Ja."], source="de", target="en")
     server.process.terminate()
     # Nobody reads yet, and it ends all the same.
     assert server.process.wait(timeout=60) == 0

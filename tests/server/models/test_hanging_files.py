@@ -12,7 +12,8 @@ from tests.clients.jobs.running import Listener
 from tests.server.access import Certified, certify
 from tests.server.calls import reason_of, until
 from tests.server.conftest import StartProcess, StartServer
-from tests.server.models.test_reload import ask, write
+from tests.server.copying_bundle import write_bundle
+from tests.server.models.test_reload import ask
 from tests.server.server_process import HANGING, hang, make_late
 
 from dragoman import AsyncClient, Client, Settings, UnavailableError
@@ -21,11 +22,11 @@ from dragoman_server.certificate import Certificate
 
 
 async def test_a_pipe_in_a_manifest_s_place_is_refused(start_server: StartServer, tmp_path: Path) -> None:
-    write(tmp_path, "1")
+    write_bundle(tmp_path, "de-en/1")
     running = await start_server(models=tmp_path)
     (tmp_path / "de-en" / "3").mkdir()
     os.mkfifo(tmp_path / "de-en" / "3" / "manifest.json")
-    write(tmp_path, "2")
+    write_bundle(tmp_path, "de-en/2")
     await running.server.reload()
     assert await ask(running) == "2"
     assert running.metric("dragoman_refused_bundles") == 1
@@ -38,7 +39,7 @@ async def test_a_reload_that_takes_too_long_is_given_up_and_told(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    write(tmp_path, "1")
+    write_bundle(tmp_path, "de-en/1")
     running = await start_server(models=tmp_path, max_reload_seconds=0.2)
     hang(monkeypatch)
     pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
@@ -49,7 +50,7 @@ async def test_a_reload_that_takes_too_long_is_given_up_and_told(
     # It still hangs, and whatever is there beside it is served as soon as it is out of the way.
     waiting = pipe.rename(tmp_path / "pipe")
     (tmp_path / "de-en" / "2").rmdir()
-    write(tmp_path, "2")
+    write_bundle(tmp_path, "de-en/2")
     monkeypatch.setattr(running.server, "_config", replace(running.server._config, max_reload_seconds=60.0))
     await running.server.reload()
     assert await ask(running) == "2"
@@ -61,12 +62,12 @@ async def test_tokens_that_hang_stay_as_they_were_and_the_models_are_read(
     start_server: StartServer, tmp_path: Path, tokens: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models = tmp_path / "models"
-    write(models, "1")
+    write_bundle(models, "de-en/1")
     running = await start_server(models=models, tokens=tokens, max_reload_seconds=1.0)
     names = running.server._callers._names
     hang(monkeypatch)
     pipe = make_late(tokens)
-    write(models, "2")
+    write_bundle(models, "de-en/2")
     await running.server.reload()
     assert running.metric("dragoman_last_reload_successful") == 0
     assert running.metric("dragoman_model_info", version="2") == 1
@@ -141,8 +142,8 @@ def test_a_server_ends_though_it_hangs(start_process: StartProcess, tmp_path: Pa
     for late in (tmp_path / "models" / "de-en" / "1" / "manifest.json", tokens):
         late.parent.mkdir(parents=True, exist_ok=True)
         pipe = make_late(late)
-        options = ("--models", str(tmp_path / "models"), "--tokens", str(tokens), "--port", "0")
-        server = start_process(*options, "--drain-seconds", "1", environment=HANGING)
+        options = ("--tokens", tokens, "--drain-seconds", 1)
+        server = start_process(tmp_path / "models", *options, environment=HANGING)
         with pipe.open("w"):
             server.process.terminate()
             server.wait_for("stopping before the models are loaded")
@@ -153,13 +154,11 @@ def test_a_server_ends_though_it_hangs(start_process: StartProcess, tmp_path: Pa
 PING_SECONDS = 0.5
 MOST_SECONDS = 30.0
 """As docs/guide/files.md has it."""
-OPTIONS = ("--port", "0", "--threads", "1")
 
 
 @pytest.mark.long
 def test_others_do_its_work_meanwhile(slow_models: Path, start_process: StartProcess, tmp_path: Path) -> None:
-    servers = [start_process("--models", str(slow_models), *OPTIONS) for _ in range(2)]
-    addresses = [f"127.0.0.1:{server.wait_for('ready')['port']}" for server in servers]
+    servers = [start_process(slow_models, "--threads", 1) for _ in range(2)]
     source, output = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("".join(f"zeile nummer {'x' * (number % 7)}\n" for number in range(600)))
     job = FileJob(source, output, Settings(source="de", target="en"), streams=2, window=8)
@@ -171,7 +170,7 @@ def test_others_do_its_work_meanwhile(slow_models: Path, start_process: StartPro
 
     listener = Listener(stop)
     try:
-        with Client(addresses, ping_seconds=PING_SECONDS) as client:
+        with Client([each.address for each in servers], ping_seconds=PING_SECONDS) as client:
             job.run(client, listener)
         # It was noticed while the server was stopped: not because it went on.
         assert goes_on.is_alive()
@@ -185,9 +184,8 @@ def test_others_do_its_work_meanwhile(slow_models: Path, start_process: StartPro
 
 @pytest.mark.long
 def test_a_call_fails_once_pings_tell(slow_models: Path, start_process: StartProcess) -> None:
-    server = start_process("--models", str(slow_models), *OPTIONS)
-    address = f"127.0.0.1:{server.wait_for('ready')['port']}"
-    with Client(address, ping_seconds=PING_SECONDS) as client:
+    server = start_process(slow_models, "--threads", 1)
+    with Client(server.address, ping_seconds=PING_SECONDS) as client:
         client.translate(["eins"], source="de", target="en")
         server.process.send_signal(signal.SIGSTOP)
         try:

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from dragoman_bundle import Manifest, ManifestError
-from dragoman_bundle.manifest import Quality
 from tests.server.conftest import StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
 
@@ -30,21 +29,13 @@ VALUES = [
     *("x" * 129, "x" * 2_001, "€" * 10_001, "x" * 300_000, "0" * 64, "%s %n {} {0.__class__}"),
     *([], [None], ["x"] * 20_000, {}, {"x": 1}, {"\ud800": 1}),
 ]
-QUALITY = Quality(
-    test_set="t",
-    metric="BLEU",
-    score=1.0,
-    signature="s",
-    precision="fp32",
-    beam_size=2,
-    shortlist=False,
-    length_penalty=1.0,
-)
 
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_bundle(tmp_path_factory.mktemp("good"), manifest=replace(MANIFEST, quality=(QUALITY,)))
+    """A bundle whose manifest says all that one can."""
+    quality = replace(MANIFEST.quality[0], shortlist=False, length_penalty=1.0)
+    return write_bundle(tmp_path_factory.mktemp("good"), manifest=replace(MANIFEST, quality=(quality,)))
 
 
 def paths(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

@@ -9,12 +9,14 @@ import pytest
 import sacrebleu
 from dragoman_bundle import Bundle, open_bundle
 from tests.conftest import WORDS
+from tests.engine import house
+from tests.server.calls import GERMAN, item, linked, translate
 from tests.server.conftest import CPU, StartServer
 from tests.shipped import shipped_bundle
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig, RequestLimits
-from dragoman_server.engine import BatchStepped, EngineLimits, Event, SearchOptions, Sentence
+from dragoman_server.engine import BatchStepped, EngineLimits, Event, Sentence
 from dragoman_server.engine.onnx.opening import GREEDY_SHORTLIST_VOCABULARY
 from dragoman_server.models.loader import decoder_options, engine_limits, open_engine
 
@@ -22,8 +24,7 @@ SHIPPED = shipped_bundle("de-en")
 
 
 def sentence(bundle: Bundle, beam_size: int) -> Sentence:
-    options = SearchOptions(beam_size=beam_size, num_hypotheses=1, length_penalty=1.0, max_output_tokens=8)
-    return Sentence(source=(10, 11, 12, bundle.manifest.source_ids.eos), options=options)
+    return house.sentence(10, 11, 12, bundle.manifest.source_ids.eos, steps=8, beam_size=beam_size)
 
 
 def test_an_engine_without_a_server_has_the_limits_that_one_of_a_server_has_by_default() -> None:
@@ -81,21 +82,13 @@ async def test_it_translates_and_aligns(
     sources = (toy_folder / "test.de").read_text().splitlines()
     # All in one text, of which the white space stays.
     text = "\n ".join(sources)
-    request = pb.TranslateRequest(
-        texts=[text], source_language="de", target_language="en", return_alignments=True
-    )
+    request = pb.TranslateRequest(texts=[text], return_alignments=True, **GERMAN)
     (translation,) = (await running.stub.Translate(request)).translations
     references = (toy_folder / "test.en").read_text().splitlines()
     assert len(translation.text.split("\n ")) == translation.sentences == len(sources)
-    score = sacrebleu.corpus_bleu(translation.text.split("\n "), [references]).score
-    assert score > 60
-
-    links = translation.hypotheses[0].alignments
-    pairs = [
-        (text[link.source_start : link.source_end], translation.text[link.target_start : link.target_end])
-        for link in links
-        if link.weight > 0.5
-    ]
+    assert sacrebleu.corpus_bleu(translation.text.split("\n "), [references]).score > 60
+    weights = [link.weight for link in translation.hypotheses[0].alignments]
+    pairs = [pair for pair, weight in zip(linked(text, translation), weights, strict=True) if weight > 0.5]
     right = sum(WORDS.get(source, source) == target for source, target in pairs)
     # One word in seven would be chance; a model of this size leans on the noun for its article.
     assert right > 0.5 * len(pairs)
@@ -107,20 +100,12 @@ async def test_one_by_one_together_and_streamed_are_the_same(
 ) -> None:
     running = await start_server(models=toy_models, engine=replace(CPU, precision=precision))
     lines = (toy_folder / "test.de").read_text().splitlines()
-    languages = {"source_language": "de", "target_language": "en"}
-    together = await running.stub.Translate(pb.TranslateRequest(texts=lines, **languages))
-    alone = [
-        (await running.stub.Translate(pb.TranslateRequest(texts=[line], **languages))).translations[0]
-        for line in lines
-    ]
-    config = pb.TranslateStreamRequest(config=pb.TranslateStreamConfig(**languages))
-    items = [
-        pb.TranslateStreamRequest(item=pb.TranslateStreamItem(id=str(number), text=line))
-        for number, line in enumerate(lines)
-    ]
+    alone = [(await translate(running, line))[0] for line in lines]
+    config = pb.TranslateStreamRequest(config=pb.TranslateStreamConfig(**GERMAN))
+    items = [item(str(number), line) for number, line in enumerate(lines)]
     call = running.stub.TranslateStream(iter([config, *items]))
     streamed = {int(response.id): response.translation async for response in call}
-    for number, translation in enumerate(together.translations):
+    for number, translation in enumerate(await translate(running, *lines)):
         for other in (alone[number], streamed[number]):
             assert other.text == translation.text
             tolerance = 1e-5 if precision == "fp32" else 1e-3

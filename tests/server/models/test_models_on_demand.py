@@ -12,10 +12,9 @@ import pytest
 from dragoman_bundle import Bundle
 from dragoman_bundle.tokenizers.tokenizer import FORMAL, INFORMAL
 from google.rpc import error_details_pb2
-from tests.server.calls import detail, failure, held, item, reason_of, until
+from tests.server.calls import NOT_SERVING, SERVING, detail, failure, health, held, item, reason_of, until
 from tests.server.conftest import CPU, RunningServer, StartServer
-from tests.server.copying_bundle import MANIFEST, write_bundle
-from tests.server.models.test_reload import NOT_SERVING, SERVING, health
+from tests.server.copying_bundle import write_bundle
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig, ServerConfig
@@ -52,15 +51,11 @@ NAMES = "abcdef"
 TIMEOUT = 60.0
 
 
-def write(models: Path, name: str, version: str = "1") -> Path:
-    return write_bundle(models, manifest=replace(MANIFEST, name=name, version=version))
-
-
 @pytest.fixture(scope="module")
 def six_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("six_models")
     for name in NAMES:
-        write(folder, name)
+        write_bundle(folder, f"{name}/1")
     return folder
 
 
@@ -82,10 +77,8 @@ async def loaded(running: RunningServer) -> str:
     listed = (await running.stub.ListModels(pb.ListModelsRequest())).models
     for model in listed:
         assert bool(model.precision) == bool(model.providers) == model.loaded
-        assert (
-            running.metric("dragoman_model_loaded", model=model.name, version=model.version) == model.loaded
-        )
-        assert running.metric("dragoman_model_info", model=model.name, version=model.version) == model.loaded
+        for name in ("dragoman_model_loaded", "dragoman_model_info"):
+            assert running.metric(name, model=model.name, version=model.version) == model.loaded
     return "".join(model.name for model in listed if model.loaded)
 
 
@@ -97,9 +90,7 @@ def entry(running: RunningServer, name: str) -> ModelOnDemand:
 
 async def until_waiting(running: RunningServer, name: str, num_calls: int) -> None:
     """Until so many calls have chosen the model."""
-    async with asyncio.timeout(TIMEOUT):
-        while entry(running, name).calls.num_inside < num_calls:
-            await asyncio.sleep(0.01)
+    await until(lambda: entry(running, name).calls.num_inside >= num_calls)
 
 
 def damage(path: Path) -> None:
@@ -131,8 +122,8 @@ async def test_the_first_request_loads_a_model_and_unloads_another(
 
 
 async def test_what_a_model_knows_is_known_unloaded(start_server: StartServer, tmp_path: Path) -> None:
-    write(tmp_path, "a")
-    write_bundle(tmp_path, manifest=replace(MANIFEST, name="b"), tags=(FORMAL, INFORMAL))
+    write_bundle(tmp_path, "a/1")
+    write_bundle(tmp_path, "b/1", tags=(FORMAL, INFORMAL))
     running = await start_server(models=tmp_path, max_loaded_models=1)
     assert [entry(running, name).knows(FORMAL) for name in "ab"] == [False, True]
     assert await loaded(running) == ""
@@ -278,7 +269,7 @@ async def test_a_pinned_model_is_there_at_once_and_stays(start_server: StartServ
     for name in "bcd":
         await ask(running, name)
     assert await loaded(running) == "ad"
-    write(folder, "a", "2")
+    write_bundle(folder, "a/2")
     await running.server.reload()
     # The pin is the newest version's now: it is loaded, and the old one made room for it, or the other did.
     assert entry(running, "a/2").loaded is not None
@@ -301,7 +292,7 @@ async def test_a_reload_looks_at_models_and_loads_none(start_server: StartServer
     running = await start_server(models=folder, max_loaded_models=3)
     await ask(running, "a")
     before = {name: entry(running, name) for name in "abe"}
-    write(folder, "a", "2")
+    write_bundle(folder, "a/2")
     for name in "ab":
         # One that is loaded is served as it was, of one that is not the new one.
         manifest = folder / name / "1" / "manifest.json"
@@ -365,13 +356,7 @@ class Held:
     async def until_ended(self) -> None:
         """What was loaded too late."""
         self.goes_on.set()
-        await until(
-            lambda: (
-                not (
-                    self.models[-1:] == [] or self.models[-1].key != "a/1" or self.models[-1].engine.is_alive
-                )
-            )
-        )
+        await until(lambda: [one.key for one in self.models[-1:] if not one.engine.is_alive] == ["a/1"])
 
 
 async def test_a_load_that_takes_long_holds_up_nobody_else(

@@ -8,16 +8,14 @@ import sys
 import weakref
 from dataclasses import replace
 from pathlib import Path
-from urllib.request import urlopen
 
 import grpc
 import pytest
 from dragoman_bundle import Bundle, read_manifest
 from dragoman_bundle.manifest import CARD_FILE
 from dragoman_bundle.writer import seal
-from grpc_health.v1 import health_pb2, health_pb2_grpc
-from tests.server.calls import GERMAN, failure, held, item, reason_of, until
-from tests.server.conftest import RunningServer, StartProcess, StartServer
+from tests.server.calls import GERMAN, NOT_SERVING, SERVING, failure, health, held, item, reason_of, until
+from tests.server.conftest import RunningServer, StartProcess, StartServer, fetch
 from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.server_process import HANGING, ServerProcess, make_late
 
@@ -29,9 +27,6 @@ from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.models import loader
 from dragoman_server.models.model import Model
 
-SERVING = health_pb2.HealthCheckResponse.SERVING
-NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
-
 
 @pytest.fixture
 async def running(start_server: StartServer, tmp_path: Path) -> RunningServer:
@@ -40,17 +35,8 @@ async def running(start_server: StartServer, tmp_path: Path) -> RunningServer:
     return await start_server(models=tmp_path)
 
 
-def write(models: Path, version: str, name: str = "de-en") -> Path:
-    return write_bundle(models, manifest=replace(MANIFEST, name=name, version=version))
-
-
 def served(running: RunningServer) -> dict[str, Model]:
     return {model.key: model for model in running.server._models.repository.models}
-
-
-def scrape(running: RunningServer) -> str:
-    with urlopen(running.metrics_url) as response:
-        return str(response.read().decode())
 
 
 async def ask(running: RunningServer, model: str = "") -> str:
@@ -61,16 +47,10 @@ async def ask(running: RunningServer, model: str = "") -> str:
     return response.model.version
 
 
-async def health(running: RunningServer, model: str) -> int:
-    stub = health_pb2_grpc.HealthStub(running.channel)
-    service = health_pb2.HealthCheckRequest(service=f"dragoman.v1.model/{model}")
-    return int((await stub.Check(service)).status)
-
-
 async def test_a_new_version_is_served_and_the_old_one_stays(running: RunningServer, tmp_path: Path) -> None:
     before = served(running)["de-en/1"]
     assert await ask(running) == "1"
-    write(tmp_path, "2")
+    write_bundle(tmp_path, "de-en/2")
     await running.server.reload()
     assert await ask(running) == "2"
     assert await ask(running, "de-en/1") == "1"
@@ -85,7 +65,7 @@ async def test_a_model_that_is_gone_ends_with_its_last_stream(running: RunningSe
     config = pb.TranslateStreamRequest(config={"model": "de-en/1"})
     stream = running.stub.TranslateStream(held(config, item("1", "Ja."), item("2", "Nein."), goes_on=more))
     assert (await stream.read()).id == "1"
-    write(tmp_path, "2")
+    write_bundle(tmp_path, "de-en/2")
     shutil.rmtree(tmp_path / "de-en" / "1")
     await running.server.reload()
     assert (await failure(ask(running, "de-en/1"))).code() is grpc.StatusCode.NOT_FOUND
@@ -105,14 +85,14 @@ async def test_a_model_that_is_gone_ends_with_its_last_stream(running: RunningSe
 
 async def test_the_metrics_hold_no_model_that_has_ended(running: RunningServer, tmp_path: Path) -> None:
     (tmp_path / "de-en" / "bad").mkdir()
-    num_lines = len(scrape(running).splitlines())
+    num_lines = len(fetch(running.metrics_url).splitlines())
     for version in range(2, 22):
-        write(tmp_path, str(version))
+        write_bundle(tmp_path, f"de-en/{version}")
         shutil.rmtree(tmp_path / "de-en" / str(version - 1))
         await running.server.reload()
         assert await ask(running) == str(version)
-    await until(lambda: len(scrape(running).splitlines()) <= num_lines)
-    assert 'version="21"' in scrape(running)
+    await until(lambda: len(fetch(running.metrics_url).splitlines()) <= num_lines)
+    assert 'version="21"' in fetch(running.metrics_url)
 
 
 @pytest.mark.parametrize("is_alone", [False, True])
@@ -120,7 +100,7 @@ async def test_a_damaged_bundle_is_refused(running: RunningServer, tmp_path: Pat
     """Where it is the only one, the reload has failed."""
     if is_alone:
         shutil.rmtree(tmp_path / "de-en" / "1")
-    graph = write(tmp_path, "2") / "fp32" / "encoder.onnx"
+    graph = write_bundle(tmp_path, "de-en/2") / "fp32" / "encoder.onnx"
     whole = graph.read_bytes()
     graph.write_bytes(whole[:-1])
     await running.server.reload()
@@ -179,7 +159,7 @@ async def test_no_call_is_lost_while_versions_come_and_go(running: RunningServer
     callers = [asyncio.create_task(call()) for _ in range(8)]
     first = served(running)["de-en/1"]
     for version in range(2, 6):
-        write(tmp_path, str(version))
+        write_bundle(tmp_path, f"de-en/{version}")
         shutil.rmtree(tmp_path / "de-en" / str(version - 1))
         await running.server.reload()
         assert list(served(running)) == [f"de-en/{version}"]
@@ -202,7 +182,7 @@ async def test_a_drain_ends_retiring_models_too(start_server: StartServer, tmp_p
     config = pb.TranslateStreamRequest(config={"model": "de-en/1"})
     stream = running.stub.TranslateStream(held(config, item("1", "Ja.")))
     assert (await stream.read()).id == "1"
-    write(tmp_path, "2")
+    write_bundle(tmp_path, "de-en/2")
     shutil.rmtree(tmp_path / "de-en" / "1")
     await running.server.reload()
     assert old.engine.is_alive
@@ -227,45 +207,38 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 @pytest.mark.parametrize("command", [["dragoman_server"], ["dragoman", "serve"]])
 def test_sighup_reloads_and_ends_no_process_that_has_just_begun(tmp_path: Path, command: list[str]) -> None:
     write_bundle(tmp_path)
-    server = ServerProcess(
-        "--models", str(tmp_path), "--port", "0", command=[sys.executable, "-c", HANGING_UP, *command]
-    )
-    try:
-        port = server.wait_for("ready")["port"]
+    with (
+        ServerProcess(tmp_path, command=[sys.executable, "-c", HANGING_UP, *command]) as server,
+        grpc.insecure_channel(server.address) as channel,
+    ):
         server.wait_for("reloaded")
-        with grpc.insecure_channel(f"localhost:{port}") as channel:
-            for version in ("2", "3"):
-                write(tmp_path, version)
-                server.process.send_signal(signal.SIGHUP)
-                server.wait_for("reloaded")
-                request = pb.TranslateRequest(texts=["Ja."], **GERMAN)
-                assert TranslationServiceStub(channel).Translate(request).model.version == version
-        server.process.terminate()
-        assert server.end()[0] == 0
-    finally:
-        server.kill()
+        for version in ("2", "3"):
+            write_bundle(tmp_path, f"de-en/{version}")
+            server.process.send_signal(signal.SIGHUP)
+            server.wait_for("reloaded")
+            request = pb.TranslateRequest(texts=["Ja."], **GERMAN)
+            assert TranslationServiceStub(channel).Translate(request).model.version == version
+        assert server.stop()[0] == 0
 
 
 def test_a_signal_while_models_load_is_no_reason_to_end(start_process: StartProcess, tmp_path: Path) -> None:
     write_bundle(tmp_path)
     pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
-    server = start_process("--models", str(tmp_path), "--port", "0", environment=HANGING)
+    server = start_process(tmp_path, environment=HANGING)
     with pipe.open("w"):
         server.process.send_signal(signal.SIGHUP)
         pipe.unlink()
     server.wait_for("ready")
     assert server.wait_for("reloaded")["models"] == ["de-en/1"]
-    server.process.terminate()
-    assert server.end()[0] == 0
+    assert server.stop()[0] == 0
 
 
 def test_a_server_ends_without_waiting_for_a_reload(start_process: StartProcess, tmp_path: Path) -> None:
     write_bundle(tmp_path)
-    options = ("--models", str(tmp_path), "--port", "0", "--drain-seconds", "1")
-    server = start_process(*options, environment=HANGING)
+    server = start_process(tmp_path, "--drain-seconds", 1, environment=HANGING)
     server.wait_for("ready")
     for version in ("2", "4"):
-        write(tmp_path, version)
+        write_bundle(tmp_path, f"de-en/{version}")
     pipe = make_late(tmp_path / "de-en" / "3" / "manifest.json")
     server.process.send_signal(signal.SIGHUP)
     with pipe.open("w"):
@@ -288,8 +261,8 @@ async def test_nothing_is_left_of_what_a_reload_loads_before_its_device_fails(
         return decoder
 
     monkeypatch.setattr(loader.opening, "open_decoder", open_or_fail)
-    write(tmp_path, "2")
-    write(tmp_path, "3")
+    write_bundle(tmp_path, "de-en/2")
+    write_bundle(tmp_path, "de-en/3")
     await running.server.reload()
     assert reason_of(caplog, "not reloaded") == "no more memory"
     assert running.metric("dragoman_model_info") == 1
@@ -303,7 +276,7 @@ async def test_nothing_is_left_of_what_a_reload_loads_before_its_device_fails(
 
 
 async def test_a_model_that_is_gone_may_come_again(running: RunningServer, tmp_path: Path) -> None:
-    write(tmp_path, "2")
+    write_bundle(tmp_path, "de-en/2")
     away = tmp_path.parent / f"{tmp_path.name}-away"
     for _ in range(2):
         (tmp_path / "de-en" / "1").rename(away)

@@ -37,16 +37,9 @@ def load(folder: Path, **config: str | int) -> Repository:
     return repository
 
 
-def write(folder: Path, key: str, languages: str = "de-en") -> Path:
-    name, version = key.split("/")
-    source, target = languages.split("-")
-    manifest = replace(MANIFEST, name=name, version=version, source_language=source, target_language=target)
-    return write_bundle(folder, manifest=manifest)
-
-
 def test_versions_are_ordered_as_numbers(tmp_path: Path) -> None:
     for version in ("10", "9", "1.10", "1.9"):
-        write(tmp_path, f"de-en/{version}")
+        write_bundle(tmp_path, f"de-en/{version}")
     repository = load(tmp_path)
     assert [model.key for model in repository.models] == [
         f"de-en/{version}" for version in ("1.9", "1.10", "9", "10")
@@ -82,9 +75,9 @@ def test_of_very_many_models_the_first_are_listed() -> None:
 
 
 def test_a_pair_is_answered_by_the_first_model_that_has_it(tmp_path: Path) -> None:
-    write(tmp_path, "small/9")
-    write(tmp_path, "large/1")
-    write(tmp_path, "other/1", "fr-en")
+    write_bundle(tmp_path, "small/9")
+    write_bundle(tmp_path, "large/1")
+    write_bundle(tmp_path, "other/1", "fr-en")
     repository = load(tmp_path)
     assert repository.by_languages("de", "en").key == "large/1"
     assert repository.by_languages("fr", "en").key == "other/1"
@@ -110,10 +103,10 @@ def test_the_closest_model_is_taken_whatever_it_is_called() -> None:
 
 
 def test_a_bad_bundle_is_left_out_and_the_others_are_served(tmp_path: Path) -> None:
-    write(tmp_path, "de-en/1")
-    graph = write(tmp_path, "de-en/2") / "fp32" / "encoder.onnx"
+    write_bundle(tmp_path, "de-en/1")
+    graph = write_bundle(tmp_path, "de-en/2") / "fp32" / "encoder.onnx"
     graph.write_bytes(graph.read_bytes()[:-1])
-    spoilt = write(tmp_path, "fr-en/1") / "shared.spm"
+    spoilt = write_bundle(tmp_path, "fr-en/1") / "shared.spm"
     spoilt.write_bytes(bytes(reversed(spoilt.read_bytes())))
     # What is hidden or no folder is no bundle.
     (tmp_path / "de-en" / ".2.tmp").mkdir()
@@ -145,8 +138,8 @@ def spoil_manifest(bundle: Path, old: str, new: str) -> None:
     ids=["nested", "zero byte", "surrogate", "infinite"],
 )
 def test_no_bundle_keeps_others_from_being_served(tmp_path: Path, spoil: Callable[[Path], object]) -> None:
-    write(tmp_path, "de-en/1")
-    spoil(write(tmp_path, "fr-en/1", languages="fr-en"))
+    write_bundle(tmp_path, "de-en/1")
+    spoil(write_bundle(tmp_path, "fr-en/1", "fr-en"))
     repository = load(tmp_path)
     assert [model.key for model in repository.models] == ["de-en/1"]
     assert list(repository.refused) == ["fr-en/1"]
@@ -154,7 +147,7 @@ def test_no_bundle_keeps_others_from_being_served(tmp_path: Path, spoil: Callabl
 
 def test_one_bundle_is_no_models_folder_and_is_told_where_it_belongs(tmp_path: Path) -> None:
     with pytest.raises(RepositoryError, match=rf"is one bundle, .*--models {re.escape(str(tmp_path))}$"):
-        load(write(tmp_path, "de-en/1"))
+        load(write_bundle(tmp_path, "de-en/1"))
     # As where a volume of a container is one: /models has no two folders above it.
     assert _way_up(Path("/models"), 2) == "it belongs at /models/NAME/VERSION"
     assert _way_up(Path("/models"), 1) == "it belongs at /models/NAME"
@@ -166,7 +159,7 @@ def test_a_folder_that_can_not_be_read_is_told_and_served_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for key in ("de-en/1", "fr-en/1"):
-        write(tmp_path, key)
+        write_bundle(tmp_path, key)
     # Permissions don't stop root, as whom tests may run.
     scan, locked = os.scandir, {tmp_path / "fr-en"}
 
@@ -204,7 +197,7 @@ def test_a_device_that_fails_ends_what_was_loaded_and_nothing_else(tmp_path: Pat
         return replace(model(bundle.manifest.version), engine=engine(bundle.manifest.version))
 
     for version in ("1", "2", "3"):
-        write(tmp_path, f"de-en/{version}")
+        write_bundle(tmp_path, f"de-en/{version}")
     served = Repository([replace(model("1"), engine=engine("1"))], {})
     with pytest.raises(DeviceUnavailableError):
         load_repository(tmp_path, load_or_fail, served)
@@ -212,7 +205,7 @@ def test_a_device_that_fails_ends_what_was_loaded_and_nothing_else(tmp_path: Pat
 
 
 def test_what_the_engine_or_the_folder_lacks_is_told(tmp_path: Path) -> None:
-    write(tmp_path, "de-en/1")
+    write_bundle(tmp_path, "de-en/1")
     assert not load(tmp_path, max_source_tokens=64).refused
     with pytest.raises(RepositoryError, match=r"de-en/1: .* 64 tokens, .* max_source_tokens is 63"):
         load(tmp_path, max_source_tokens=63)
@@ -224,7 +217,7 @@ def test_what_the_engine_or_the_folder_lacks_is_told(tmp_path: Path) -> None:
 
 def test_a_missing_device_is_no_fault_of_the_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CPUExecutionProvider"])
-    write(tmp_path, "de-en/1")
+    write_bundle(tmp_path, "de-en/1")
     with pytest.raises(DeviceUnavailableError):
         load(tmp_path, device="cuda")
 

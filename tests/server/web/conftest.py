@@ -45,15 +45,20 @@ class Web:
         return ask(self.url + path, body, {"Content-Type": "application/json", **headers})
 
     def upload(self, path: str, name: str, content: bytes, **fields: str) -> Answer:
-        body = b"".join(
-            b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (key.encode(), value.encode())
-            for key, value in fields.items()
-        )
-        body += (
-            b'--x\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n'
-            b"Content-Type: application/octet-stream\r\n\r\n%s\r\n--x--\r\n" % (name.encode(), content)
-        )
-        return ask(self.url + path, body, {"Content-Type": "multipart/form-data; boundary=x"})
+        return ask(self.url + path, *multipart(name, content, **fields))
+
+
+def multipart(name: str, content: bytes, **fields: str) -> tuple[bytes, dict[str, str]]:
+    """A form with a file of that name, and its header."""
+    body = b"".join(
+        b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (key.encode(), value.encode())
+        for key, value in fields.items()
+    )
+    body += (
+        b'--x\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n'
+        b"Content-Type: application/octet-stream\r\n\r\n%s\r\n--x--\r\n" % (name.encode(), content)
+    )
+    return body, {"Content-Type": "multipart/form-data; boundary=x"}
 
 
 def ask(url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> Answer:

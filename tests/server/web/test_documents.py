@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 from tests.server.calls import until
 from tests.server.conftest import RunningServer, StartServer
-from tests.server.web.conftest import MODELS, Web
+from tests.server.web.conftest import MODELS, Web, multipart
 
 from dragoman_server.config import RequestLimits
 from dragoman_server.errors import UnwantedError
@@ -52,13 +52,8 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endless]:
 
 async def upload(running: RunningServer, path: str = "/translate_file") -> bytes:
     """The head and the beginning of what comes back."""
-    body = (
-        b'--x\r\nContent-Disposition: form-data; name="source"\r\n\r\nde\r\n'
-        b'--x\r\nContent-Disposition: form-data; name="target"\r\n\r\nen\r\n'
-        b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nJa.\r\n--x--\r\n'
-    )
-    if path == "/v1/translateFile":
-        body = body[body.rindex(b"--x\r\n") :]
+    languages = {} if path == "/v1/translateFile" else {"source": "de", "target": "en"}
+    body, _ = multipart("a.txt", b"Ja.", **languages)
     reader, writer = await asyncio.open_connection("127.0.0.1", running.server.http_port)
     writer.write(
         b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=x\r\n"

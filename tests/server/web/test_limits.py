@@ -177,11 +177,8 @@ async def test_a_thousand_connections_leave_grpc_alone(start_server: StartServer
     port = running.server.http_port
     opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(1_000)]
     try:
-        refused = sum(
-            b" 503 " in line
-            for line in await asyncio.gather(*(reader.readline() for reader, _ in opened[300:]))
-        )
-        assert refused == 700
+        lines = await asyncio.gather(*(reader.readline() for reader, _ in opened[300:]))
+        assert sum(b" 503 " in line for line in lines) == 700
         for _ in range(20):
             response = await running.stub.Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN))
             assert response.translations[0].text == "Ja."

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from click.testing import CliRunner
 from tests.server.conftest import RunningServer, StartServer
-from tests.server.web.conftest import Answer, ask
+from tests.server.web.conftest import Answer, ask, multipart
 
 from dragoman_server.cli import serve
 
@@ -17,11 +17,7 @@ FORWARDED = {
     "X-Forwarded-Host": "translate.example.org",
     "X-Forwarded-For": "203.0.113.7",
 }
-FILE = (
-    b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nJa.\r\n--x\r\n'
-    b'Content-Disposition: form-data; name="source"\r\n\r\nde\r\n--x\r\n'
-    b'Content-Disposition: form-data; name="target"\r\n\r\nen\r\n--x--\r\n'
-)
+FILE, KIND = multipart("a.txt", b"Ja.", source="de", target="en")
 
 
 async def post(running: RunningServer, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
@@ -75,8 +71,7 @@ async def test_a_translated_file_is_where_a_trusted_proxy_says_and_no_other(
     own, told = f"http://127.0.0.1:{running.server.http_port}", "https://translate.example.org"
     # A host that is none is not taken from a proxy.
     for headers, base in ((FORWARDED, told if is_believed else own), ({"X-Forwarded-Host": 'a"b/../c'}, own)):
-        headers = {"Content-Type": "multipart/form-data; boundary=x", **headers}
-        answer = await post(running, "/translate_file", FILE, headers)
+        answer = await post(running, "/translate_file", FILE, {**KIND, **headers})
         assert answer.json["translatedFileUrl"].startswith(f"{base}/download_file/")
     assert (await post(running, "/v1/translate", b"{", FORWARDED)).status == 400
     (peer,) = [vars(each)["peer"] for each in caplog.records if "peer" in vars(each)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.server.conftest import ADA, CPU
-from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.copying_bundle import write_bundle
 from tests.server.web.conftest import MODELS, Page, Web, serving
 
 from dragoman_server.config import RequestLimits
@@ -24,7 +24,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, glossaries: Path) -> Iterator[
     """The shipped model and one that copies, to French; limits that are soon met."""
     models = tmp_path_factory.mktemp("models")
     (models / "de-en").symlink_to(MODELS / "de-en")
-    write_bundle(models, manifest=replace(MANIFEST, name="en-fr", source_language="en", target_language="fr"))
+    write_bundle(models, "en-fr/1", "en-fr")
     limits = RequestLimits(max_text_characters=400, max_http_body_bytes=200_000)
     engine = replace(CPU, max_queue=20)
     with serving(models=models, glossaries=glossaries, engine=engine, limits=limits) as web:

@@ -3,14 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from tests.server.conftest import CPU
-from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.copying_bundle import write_bundle
 from tests.server.web.conftest import MODELS, Page, Web, serving
 
 from dragoman_server.web.apis import page as served
@@ -49,11 +48,8 @@ def web(tmp_path_factory: pytest.TempPathFactory, glossaries: Path) -> Iterator[
     """The shipped model, and two that copy, from Arabic and to it."""
     models = tmp_path_factory.mktemp("models")
     (models / "de-en").symlink_to(MODELS / "de-en")
-    for source, target in (("ar", "en"), ("en", "ar")):
-        manifest = replace(
-            MANIFEST, name=f"{source}-{target}", source_language=source, target_language=target
-        )
-        write_bundle(models, manifest=manifest)
+    for pair in ("ar-en", "en-ar"):
+        write_bundle(models, f"{pair}/1", pair)
     with serving(models=models, glossaries=glossaries, engine=CPU) as web:
         yield web
 

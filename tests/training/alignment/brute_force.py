@@ -6,8 +6,11 @@ from itertools import product
 from math import log
 
 import numpy as np
+import pytest
 
 from dragoman_training.alignment.bitext import Bitext, Links, Sentences
+from dragoman_training.alignment.hmm import HmmCounts
+from dragoman_training.alignment.models import Direction, Step
 
 Pair = tuple[Sequence[int], Sequence[int]]
 Alignment = tuple[int, ...]
@@ -23,6 +26,10 @@ def bitext_of(pairs: Sequence[Pair], num_source: int = NUM_SOURCE, num_target: i
         Sentences.of([source for source, _ in pairs], num_source),
         Sentences.of([target for _, target in pairs], num_target),
     )
+
+
+DIRECTION = Direction.of(bitext_of(PAIRS))
+LINKS = DIRECTION.links
 
 
 def by_pair(links: Links, value_P: np.ndarray) -> dict[tuple[int, int], float]:
@@ -54,8 +61,14 @@ class Expectation:
             self.posteriors.append(posterior)
             self.alignments.append({alignment: own / total for alignment, own in joint.items()})
 
-    def assert_posteriors(self, links: Links, posterior_L: np.ndarray) -> None:
+    def assert_counts(self, found: Step | HmmCounts, rel: float = 1e-6) -> None:
+        """Pairs and links are as likely as over all alignments, and so is the text."""
+        assert by_pair(LINKS, found.pair_P) == pytest.approx(dict(self.pair), rel=rel)
+        assert found.log_likelihood == pytest.approx(self.log_likelihood)
+        self.assert_posteriors(found.posterior_L)
+
+    def assert_posteriors(self, posterior_L: np.ndarray) -> None:
         """Each link is as likely as over all alignments."""
         for sentence, posterior in enumerate(self.posteriors):
-            own = posterior_L[links.first_S[sentence] : links.first_S[sentence + 1]]
+            own = posterior_L[LINKS.first_S[sentence] : LINKS.first_S[sentence + 1]]
             np.testing.assert_allclose(own.reshape(posterior.shape), posterior, rtol=1e-5, atol=1e-7)

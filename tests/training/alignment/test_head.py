@@ -24,25 +24,16 @@ def model(tokenizer: Tokenizer) -> Transformer:
 
 def random_pairs(eos: int) -> list[tuple[list[int], list[int]]]:
     generator = np.random.default_rng(8)
-    return [
-        (
-            [*generator.integers(4, 40, source).tolist(), eos],
-            [*generator.integers(4, 40, target).tolist(), eos],
-        )
-        for source, target in ((5, 4), (9, 7), (3, 6), (7, 7), (1, 1)) * 12
-    ]
-
-
-def looks(
-    model: Transformer, tokenizer: Tokenizer, pairs: list[tuple[list[int], list[int]]]
-) -> list[np.ndarray]:
-    return look_through(model, (tokenizer, tokenizer), pairs)
+    lengths = ((5, 4), (9, 7), (3, 6), (7, 7), (1, 1)) * 12
+    pairs = [[[*generator.integers(4, 40, size).tolist(), eos] for size in sizes] for sizes in lengths]
+    return [(source, target) for source, target in pairs]
 
 
 @torch.inference_mode()
 def test_all_heads_are_looked_through_as_the_model_steps(model: Transformer, tokenizer: Tokenizer) -> None:
     pairs = random_pairs(tokenizer.eos_id)[:5]
-    for (source, target), look_LHUT in zip(pairs, looks(model, tokenizer, pairs), strict=True):
+    looks = look_through(model, (tokenizer, tokenizer), pairs)
+    for (source, target), look_LHUT in zip(pairs, looks, strict=True):
         assert look_LHUT.shape == (2, 3, len(target), len(source))
         assert np.allclose(look_LHUT.sum(axis=-1), 1, atol=1e-5)
         memory, state = model.encode(torch.tensor([source]), torch.tensor([len(source)]))
@@ -56,15 +47,12 @@ def test_all_heads_are_looked_through_as_the_model_steps(model: Transformer, tok
 def test_the_head_that_has_all_links_agrees_wholly(
     model: Transformer, tokenizer: Tokenizer, layer: int, head: int, of_input: bool
 ) -> None:
-    pairs = random_pairs(tokenizer.eos_id)
-    links = [
-        {
-            place: int(look_LHUT[layer, head, place + of_input, :-1].argmax())
-            for place in range(len(target) - 1)
-        }
-        for look_LHUT, (_, target) in zip(looks(model, tokenizer, pairs), pairs, strict=True)
-    ]
-    found = agreements(model, (tokenizer, tokenizer), pairs, links)
+    pairs, tokenizers = random_pairs(tokenizer.eos_id), (tokenizer, tokenizer)
+    links = []
+    for look_LHUT, (_, target) in zip(look_through(model, tokenizers, pairs), pairs, strict=True):
+        likeliest_U = look_LHUT[layer, head, int(of_input) :, :-1].argmax(axis=-1).tolist()
+        links.append(dict(enumerate(likeliest_U[: len(target) - 1])))
+    found = agreements(model, tokenizers, pairs, links)
     assert len(found) == 1 + 2 * 2 * 3
     assert (found[0].head, found[0].of_input) == (None, False)
     best = max(found, key=lambda each: each.share)
@@ -113,6 +101,5 @@ def test_a_corpus_that_nothing_can_be_learnt_from_chooses_nothing(
 ) -> None:
     chosen = choose_head(model, tokenizer, tokenizer, corpus, max_tokens=60)
     assert chosen.head is None
-    assert (
-        chosen.reason == "no training pair is short enough to choose a head by; the last layer's mean it is"
-    )
+    said = "no training pair is short enough to choose a head by; the last layer's mean it is"
+    assert chosen.reason == said

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from dragoman_training.alignment.links import (
     METHODS,
@@ -76,16 +77,7 @@ def test_link_out_of_range_is_told_with_its_line() -> None:
 Links = set[tuple[int, int]]
 
 shapes = st.tuples(st.integers(0, 5), st.integers(0, 5))
-matrices = shapes.flatmap(
-    lambda shape: st.tuples(
-        *(
-            st.lists(st.booleans(), min_size=shape[0] * shape[1], max_size=shape[0] * shape[1]).map(
-                lambda cells: np.array(cells, bool).reshape(shape)
-            )
-            for _ in range(2)
-        )
-    )
-)
+matrices = shapes.flatmap(lambda shape: st.tuples(arrays(bool, shape), arrays(bool, shape)))
 
 
 def by_definition(forward: Links, backward: Links, method: Method) -> Links:

@@ -12,11 +12,9 @@ from dragoman_training.data.corpus import Corpus
 
 
 def make_table() -> TranslationTable:
-    pairs = [(0, 3, 0.2), (2, 1, 0.5), (0, 1, 0.7), (0, 2, 0.05), (0, 4, 0.05), (2, 0, 0.5)]
-    source, target, probability = (np.array(column) for column in zip(*pairs, strict=True))
-    return TranslationTable.from_pairs(
-        source.astype(np.int32), target.astype(np.int32), probability.astype(np.float64), source_vocabulary=2
-    )
+    source, target = np.array([(0, 3), (2, 1), (0, 1), (0, 2), (0, 4), (2, 0)], np.int32).T
+    probability = np.array([0.2, 0.5, 0.7, 0.05, 0.05, 0.5])
+    return TranslationTable.from_pairs(source, target, probability, source_vocabulary=2)
 
 
 def test_rows_have_the_likeliest_first_and_of_equals_the_lower_id() -> None:
@@ -42,21 +40,17 @@ def random_pairs(seed: int) -> list[tuple[list[int], list[int]]]:
     """Token ids whose targets mostly follow from their sources."""
     generator = np.random.default_rng(seed)
     sources = [generator.integers(0, 12, generator.integers(1, 9)).tolist() for _ in range(60)]
-    return [
-        (
-            source,
-            [token % 7 if generator.random() < 0.7 else int(generator.integers(0, 7)) for token in source],
-        )
-        for source in sources
-    ]
+
+    def translated(token: int) -> int:
+        return token % 7 if generator.random() < 0.7 else int(generator.integers(0, 7))
+
+    return [(source, [translated(token) for token in source]) for source in sources]
 
 
 def aligner(sources: list[str] = SOURCES, targets: list[str] = TARGETS) -> Aligner:
     rule = WordRule(tokenize=True)
-    pairs = [
-        (rule.normalize(one), rule.normalize(other)) for one, other in zip(sources, targets, strict=True)
-    ]
-    return train_aligner(pairs, TrainingOptions(model="hmm", spelling=0), rule)
+    pairs = zip(map(rule.normalize, sources), map(rule.normalize, targets), strict=True)
+    return train_aligner(list(pairs), TrainingOptions(model="hmm", spelling=0), rule)
 
 
 def test_the_translation_of_a_token_is_among_its_likeliest() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner, Result
-from tests.training.toy_pairs import SOURCES, TARGETS
+from click.testing import Result
+from tests.training.toy_pairs import SOURCES, TARGETS, invoke
 
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint, vocabulary_shape, write_checkpoint
 from dragoman_training.classics.rescore_cli import rescore
@@ -66,7 +66,7 @@ def load(paths: dict[str, Path]) -> Members:
 
 def run(paths: dict[str, Path], *arguments: object) -> Result:
     others = "--reverse", paths["reverse"], "--language-model", paths["lm"]
-    return CliRunner().invoke(rescore, [str(one) for one in (paths["direct"], *others, *arguments)])
+    return invoke(rescore, paths["direct"], *others, *arguments)
 
 
 def test_a_sentence_is_as_likely_as_the_search_says(members: dict[str, Path]) -> None:
@@ -75,14 +75,11 @@ def test_a_sentence_is_as_likely_as_the_search_says(members: dict[str, Path]) ->
     num_compared = num_all = 0
     for source, own in zip(LINES, load(members).translations(LINES, 4, None), strict=True):
         for one in own:
-            ids = [
-                tokenizer.encode_ids([text])
-                for tokenizer, text in zip(tokenizers, (source, one.text), strict=True)
-            ]
+            said, ids = tokenizers[0].encode_ids([source]), tokenizers[1].encode_ids([one.text])
             num_all += 1
-            if len(ids[1][0]) + 1 == one.features_F[3]:  # The search may write a text in other pieces.
+            if len(ids[0]) + 1 == one.features_F[3]:  # The search may write a text in other pieces.
                 num_compared += 1
-                found = log_probabilities(toy.model, tokenizers, ids[0], ids[1])[0]
+                (found,) = log_probabilities(toy.model, tokenizers, said, ids)
                 assert found == pytest.approx(one.features_F[0], abs=1e-3)
     assert num_compared > num_all / 2
 
@@ -109,11 +106,9 @@ def test_sentences_together_are_as_likely_as_alone(members: dict[str, Path]) -> 
     tokenizers = toy.source_tokenizer, toy.target_tokenizer
     sources, targets = tokenizers[0].encode_ids(TARGETS[:6]), tokenizers[1].encode_ids(LINES)
     together = log_probabilities(toy.model, tokenizers, sources, targets)
-    alone = [
-        log_probabilities(toy.model, tokenizers, [one], [other])[0]
-        for one, other in zip(sources, targets, strict=True)
-    ]
-    assert together == pytest.approx(alone, abs=1e-3)
+    for source, target, found in zip(sources, targets, together, strict=True):
+        (alone,) = log_probabilities(toy.model, tokenizers, [source], [target])
+        assert found == pytest.approx(alone, abs=1e-3)
 
 
 def test_a_language_model_s_sentence_is_the_sum_of_its_steps(members: dict[str, Path]) -> None:

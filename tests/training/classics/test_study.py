@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import sacrebleu
 import torch
-from click.testing import CliRunner, Result
+from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.export.toy_checkpoint import save
-from tests.training.toy_pairs import SOURCES, TARGETS, run_training, toy_model, toy_tokenizer
+from tests.training.toy_pairs import DATA, SOURCES, TARGETS, invoke, run_training, toy_model, toy_tokenizer
 
 from dragoman_training.alignment.head import ChosenHead, look_through
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
@@ -21,7 +21,6 @@ from dragoman_training.classics.study import Findings, StudySet, cut_buckets, ex
 from dragoman_training.classics.study_cli import study
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.models.transformer import AlignmentHead, Transformer, TransformerConfig
-from dragoman_training.recipe.data import DataConfig
 from dragoman_training.recipe.settings import DecodingConfig, Recipe
 
 OVERRIDES = {
@@ -53,7 +52,7 @@ def checkpoints(
 def run(folder: Path, out: Path, *arguments: object) -> Result:
     files = ["--source", folder / "test.de", "--reference", folder / "test.en", "--out", out]
     options = ["--beam", 2, "--recipe-folder", folder]
-    return CliRunner().invoke(study, [str(each) for each in [*options, *arguments, *files]])
+    return invoke(study, *options, *arguments, *files)
 
 
 def table_under(page: str, heading: str, number: int = 0) -> list[list[str]]:
@@ -80,14 +79,10 @@ def test_the_page_and_its_figures_hold_what_was_measured(
     header, sentences, *models = table_under(page, "What attention does")
     assert sum(int(cell.strip("*")) for cell in sentences[4:-1]) == 60
     assert (header[-1].split(", ")[1], sentences[-1]) == ("joined words", "*15*")
-    assert [row[:2] for row in models] == [
-        ["`plain`", "plain"],
-        ["`local-p`", "luong"],
-        ["`transformer`", "transformer"],
-        ["`toy`", "luong"],
-    ]
-    looking = table_under(page, "Where they look")[1:]
-    assert [row[0] for row in looking] == ["`local-p`", "`transformer`", "`toy`"]
+    names = ["`plain`", "`local-p`", "`transformer`", "`toy`"]
+    assert [row[0] for row in models] == names
+    assert [row[1] for row in models] == ["plain", "luong", "transformer", "luong"]
+    assert [row[0] for row in table_under(page, "Where they look")[1:]] == names[1:]
     assert re.search(r"`transformer`: (head \d of decoder layer|no head has more)", page)
     # Which validation was the best depends on numbers; the page has those up to it.
     validations = [len(load_checkpoint(path).progress["validations"]) for path in checkpoints.values()]
@@ -134,36 +129,21 @@ def test_the_bleu_of_the_table_is_sacrebleus(toy_checkpoint: Path, toy_folder: P
     assert result.exit_code == 0, result.output
     checkpoint = load_checkpoint(toy_checkpoint)
     decoding = dataclasses.replace(checkpoint.recipe.decoding, beam_size=2)
-    translator = Translator(
-        checkpoint.model, checkpoint.source_tokenizer, checkpoint.target_tokenizer, decoding
-    )
-    sources = (toy_folder / "test.de").read_text().splitlines()
-    references = (toy_folder / "test.en").read_text().splitlines()
-    translations = translator.translate(sources)
+    tokenizers = checkpoint.source_tokenizer, checkpoint.target_tokenizer
+    sources, references = ((toy_folder / f"test.{side}").read_text().splitlines() for side in ("de", "en"))
+    translations = Translator(checkpoint.model, *tokenizers, decoding).translate(sources)
     page = out.read_text()
     # The joined sentences are not the test set.
     assert "\n60 sentences, " in page
     test_set = read_study_set(toy_folder / "test.de", toy_folder / "test.en", None)
     *buckets, _ = cut_buckets(test_set)
-    expected = [
-        sacrebleu.corpus_bleu(
-            [translations[number] for number in numbers], [[references[number] for number in numbers]]
-        ).score
-        for numbers in (test_set.own, *(bucket.numbers for bucket in buckets))
-    ]
     _, _, (_, _, _, *cells, _) = table_under(page, "What attention does")
-    assert cells == [f"{bleu:.1f}" for bleu in expected]
+    for numbers, cell in zip((test_set.own, *(bucket.numbers for bucket in buckets)), cells, strict=True):
+        found, expected = ([lines[number] for number in numbers] for lines in (translations, references))
+        assert cell == f"{sacrebleu.corpus_bleu(found, [expected]).score:.1f}"
 
 
 CONFIG = TransformerConfig(width=12, heads=3, feed_forward=20, encoder_layers=1, decoder_layers=2)
-DATA = DataConfig(
-    source_language="de",
-    target_language="en",
-    train_source=("train.de",),
-    train_target=("train.en",),
-    valid_source=("val.de",),
-    valid_target=("val.en",),
-)
 SET = StudySet(
     sources=(*SOURCES[:3], ", ".join(SOURCES[:3])),
     references=(*TARGETS[:3], ", ".join(TARGETS[:3])),
@@ -221,13 +201,10 @@ def test_a_transformers_alignment_head_is_drawn_of_the_token_it_is_of(
 
 
 def test_long_sentences_are_neither_cut_nor_their_translations(tmp_path: Path) -> None:
-    limited, free = tmp_path / "limited", tmp_path / "free"
-    for folder in (limited, free):
-        folder.mkdir()
     short = DecodingConfig(max_source_tokens=8, max_output_tokens=6)
-    found = examined(write_transformer(limited, short), limited)
-    assert found.tokens == examined(write_transformer(free), free).tokens
-    assert max(map(len, found.tokens)) > 6
+    tokens = examined(write_transformer(tmp_path, short), tmp_path).tokens
+    assert tokens == examined(write_transformer(tmp_path), tmp_path).tokens
+    assert max(map(len, tokens)) > 6
 
 
 SENTENCES = ["Ein Mann geht.", "Zwei Hunde laufen .", "Was ruft?", "Die Frau singt.", "Nie!"]

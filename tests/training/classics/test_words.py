@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from tests.training.toy_pairs import toy_tokenizer
+from tests.training.toy_pairs import invoke, toy_tokenizer
 
 from dragoman_training.classics.words import Answer, Space, draw_panel, open_pieces, open_vectors, piece_of
 from dragoman_training.classics.words_cli import words
@@ -80,7 +79,7 @@ def vectors(tmp_path: Path, toy_checkpoint: Path) -> Path:
 
 
 def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(words, [str(argument) for argument in arguments])
+    result = invoke(words, *arguments)
     return result.exit_code, result.output + str(result.exception or "")
 
 

@@ -70,9 +70,7 @@ def test_batches_are_the_same_in_every_version() -> None:
 
 @pytest.fixture(scope="module")
 def corpus(toy_folder: Path) -> Corpus:
-    return Corpus(
-        list(read_lines(toy_folder / "train.de"))[:300], list(read_lines(toy_folder / "train.en"))[:300]
-    )
+    return Corpus(*(list(read_lines(toy_folder / f"train.{side}"))[:300] for side in ("de", "en")))
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from tests.training.toy_pairs import part_of_toy, refusal, run_training, toy_corpus, toy_model, toy_tokenizer
+from tests.training.toy_pairs import (
+    DATA,
+    part_of_toy,
+    refusal,
+    run_training,
+    toy_corpus,
+    toy_model,
+    toy_tokenizer,
+)
 
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint, provenances
 from dragoman_training.data.batch_plan import draw_pairs, shuffler_of
@@ -20,9 +28,9 @@ from dragoman_training.data.pair_filter import filtered, reasons_to_leave_out, s
 from dragoman_training.data.survey import survey
 from dragoman_training.data.tokenizing import tokenize
 from dragoman_training.data.training_corpus import TrainingCorpusError, read_training_corpus
-from dragoman_training.models import LanguageModelConfig, PlainConfig
-from dragoman_training.recipe.data import DataConfig, FilterConfig, RecipeError
-from dragoman_training.recipe.settings import Recipe, TrainingConfig
+from dragoman_training.models import PlainConfig
+from dragoman_training.recipe.data import DataConfig, FilterConfig
+from dragoman_training.recipe.settings import Recipe
 
 
 def config(**files: Any) -> DataConfig:
@@ -119,19 +127,10 @@ def test_what_is_likely_not_meant_is_warned_of_and_what_is_usual_is_not(tokenize
     assert "of the target tokens are unknown" in warning
 
 
-FILES: dict[str, Any] = {
-    "train_source": ("train.de",),
-    "train_target": ("train.en",),
-    "valid_source": ("val.de",),
-    "valid_target": ("val.en",),
-}
-
-
-def trained_on(progress: dict[str, Any], **files: Any) -> Checkpoint:
+def trained(progress: dict[str, Any]) -> Checkpoint:
     tokenizer, model = toy_tokenizer(), PlainConfig(embedding_size=8, layers=1, units=6)
-    data = DataConfig(source_language="de", target_language="en", **files)
     return Checkpoint(
-        recipe=Recipe(name="toy", data=data, model=model),
+        recipe=Recipe(name="toy", data=DATA, model=model),
         model=toy_model(model, tokenizer),
         source_tokenizer=tokenizer,
         target_tokenizer=tokenizer,
@@ -142,19 +141,20 @@ def trained_on(progress: dict[str, Any], **files: Any) -> Checkpoint:
 def test_where_the_data_was_is_remembered(tmp_path: Path) -> None:
     for side in ("de", "en"):
         (tmp_path / f"train.{side}").write_text("a b\nc d\n")
-    assert len(read_training_corpus(trained_on({"data_folder": str(tmp_path)}, **FILES))) == 2
+    folders = tmp_path, tmp_path / "elsewhere"
+    here, elsewhere = (trained({"data_folder": str(folder)}) for folder in folders)
+    assert len(read_training_corpus(here)) == 2
     with pytest.raises(TrainingCorpusError, match=r"training/recipes/train\.de.*--recipe-folder"):
-        read_training_corpus(trained_on({}, **FILES))
+        read_training_corpus(trained({}))
     # A checkpoint of another machine: its folder is not here, and may not be asked for.
     message = r"training/recipes/train\.de.*they did at .*elsewhere, which"
     with pytest.raises(TrainingCorpusError, match=message):
-        read_training_corpus(trained_on({"data_folder": str(tmp_path / "elsewhere")}, **FILES))
+        read_training_corpus(elsewhere)
     with pytest.raises(TrainingCorpusError, match=r"moved/train\.de.*--recipe-folder"):
-        read_training_corpus(trained_on({"data_folder": str(tmp_path)}, **FILES), tmp_path / "moved")
+        read_training_corpus(here, tmp_path / "moved")
 
     # Other pairs than the model was trained on are refused.
-    trained = Corpus(["a b", "c d"], ["a b", "c d"]).fingerprint()
-    checkpoint = trained_on({"corpus": trained}, **FILES)
+    checkpoint = trained({"corpus": Corpus(["a b", "c d"], ["a b", "c d"]).fingerprint()})
     assert len(read_training_corpus(checkpoint, tmp_path)) == 2
     (tmp_path / "train.en").write_text("a b\nc e\n")
     with pytest.raises(TrainingCorpusError, match=r"hold other pairs.*--recipe-folder"):
@@ -216,39 +216,9 @@ def test_validation_pairs_among_many_are_counted() -> None:
     numbers = np.random.default_rng(1).permutation(count)
     corpus = Corpus([f"hund {number}" for number in numbers], [f"dog {number}" for number in numbers])
     pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
-    valid = Corpus(
-        ["hund 7", "hund 7", "hund 8", "hund 2999", "x"], ["dog 7", "dog 7", "dog 9", "dog 2999", "x"]
-    )
-    assert pairs.count_seen(valid) == 3
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"train_tsv": ("a", "b"), "train_weights": (1.0,)}, "has 1 numbers, but there are 2"),
-        ({"train_tsv": ("a",), "train_weights": (0.0,)}, "has 0, but each must be above 0"),
-        ({"train_tsv": ("a",), "train_weights": (2000.0,)}, "has 2000, but each must be .* at most 1000"),
-        ({"train_tsv": ("a",), "train_weights": (float("nan"),)}, "has nan, but each"),
-    ],
-)
-def test_weights_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(RecipeError, match=rf"data\.train_weights {message}"):
-        config(**settings)
-
-
-def test_a_filter_that_makes_no_sense_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"filter\.max_length_ratio is 0\.5, .* at least 1"):
-        FilterConfig(max_length_ratio=0.5)
-    with pytest.raises(ValueError, match=r"filter\.max_characters is -1, .* at least 0"):
-        FilterConfig(max_characters=-1)
-    with pytest.raises(ValueError, match=r"filter\.leave_out_copies .* model\.family is lm"):
-        Recipe(
-            name="lm",
-            data=DataConfig(target_language="en", train_target=("t",), valid_target=("v",)),
-            model=LanguageModelConfig(),
-            training=TrainingConfig(early_stopping="loss"),
-            filter=FilterConfig(leave_out_copies=True),
-        )
+    seen = [("hund 7", "dog 7"), ("hund 7", "dog 7"), ("hund 2999", "dog 2999")]
+    valid = zip(*seen, ("hund 8", "dog 9"), ("x", "x"), strict=True)
+    assert pairs.count_seen(Corpus(*map(list, valid))) == 3
 
 
 def test_what_was_left_out_is_said_and_kept_and_on_the_card(toy_folder: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.full_disk import disk_with
-from tests.training.toy_pairs import SOURCES, TARGETS
+from tests.training.toy_pairs import DATA, SOURCES, TARGETS
 
 from dragoman_training.data import files, training_pairs
 from dragoman_training.data.batching import Pairs
@@ -34,10 +35,7 @@ from dragoman_training.recipe.data import DataConfig, FilterConfig, SubwordSampl
 from dragoman_training.recipe.settings import GuidedAlignmentConfig, Recipe, TrainingConfig
 from dragoman_training.run.objective import load_linker
 
-ODD = (
-    "\ufeffein hund\r\n\n  der Mann ruft.\u2028so \n\u200b\nnur hier\nein mann ruft. \xa0\nein hund"
-    + " hund" * 40
-)
+ODD = "\ufeffein hund\r\n\n  der Mann ruft.\u2028so \n\u200b\nnur hier\nein mann. \xa0\nein" + " hund" * 41
 ODD_TARGET = "\ufeffa dog\r\nlost\nthe man calls.\x85so\n\u200b\n \na man calls.\n" + "a dog " * 30
 """Marks of byte order, ends of lines of both kinds and what only looks like one, empty sides, and no end."""
 
@@ -58,14 +56,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def recipe_of(**tables: Any) -> Recipe:
-    data = DataConfig(
-        source_language="de",
-        target_language="en",
-        train_source=("a.de", "b.de.gz"),
-        train_target=("a.en", "b.en"),
-        valid_tsv=("v",),
-        max_tokens=30,
-    )
+    files = {"train_source": ("a.de", "b.de.gz"), "train_target": ("a.en", "b.en")}
+    data = replace(DATA, **files, max_tokens=30)  # type: ignore[arg-type]
     settings = {"data": data, "vocabulary": VocabularyConfig(size=55)} | tables
     return Recipe(name="toy", model=LuongConfig(), **settings)
 
@@ -87,9 +79,8 @@ def in_memory(recipe: Recipe, folder: Path, tokenizer: Tokenizer) -> TokenizedCo
 def assert_same(one: TokenizedCorpus, other: TokenizedCorpus) -> None:
     assert len(one) == len(other) > 0
     for ours, theirs in zip(one.sides, other.sides, strict=True):
-        assert [ours[n].tolist() for n in range(len(ours))] == [
-            theirs[n].tolist() for n in range(len(theirs))
-        ]
+        ids, expected = ([side[n].tolist() for n in range(len(side))] for side in (ours, theirs))
+        assert ids == expected
         assert ours.length_S.tolist() == theirs.length_S.tolist()
     assert np.array_equal(one.mark_P, other.mark_P)
     for name in ("num_read", "fingerprint", "num_unknown", "num_copies"):
@@ -222,10 +213,10 @@ def test_a_line_that_is_no_text_is_named_wherever_it_is(
 ) -> None:
     (folder / "a.de").write_bytes(b"ein\n" * 17 + b"zw\xffei\n" + b"ein\n" * 6)
     pairs = opened(recipe_of(vocabulary=VocabularyConfig(size=40, max_pairs=30)), folder)
-    with pytest.raises(CorpusError, match=r"a\.de, line 18: not UTF-8"):
-        pairs.tokenized((tokenizer, tokenizer), num_processes=num_processes)
-    with pytest.raises(CorpusError, match=r"a\.de, line 18: not UTF-8"):
-        pairs.learn_vocabulary()
+    tokenize_them = partial(pairs.tokenized, (tokenizer, tokenizer), num_processes=num_processes)
+    for work in (tokenize_them, pairs.learn_vocabulary):
+        with pytest.raises(CorpusError, match=r"a\.de, line 18: not UTF-8"):
+            work()
     assert entries(folder) == set()
 
 
@@ -301,26 +292,17 @@ def test_what_a_process_left_half_is_made_anew(tmp_path: Path) -> None:
 def test_links_of_tokens_are_those_of_lists_and_made_once(folder: Path, tokenizer: Tokenizer) -> None:
     said: list[str] = []
     recipe = recipe_of(guided_alignment=GuidedAlignmentConfig(weight=0.1))
-    found = [
-        Pairs(
-            opened(recipe, folder, said).tokenized((tokenizer, tokenizer)),
-            tokenizer,
-            tokenizer,
-            max_tokens=30,
-        )
-        for _ in range(2)
-    ]
-    expected = Pairs(in_memory(recipe, folder, tokenizer), tokenizer, tokenizer, max_tokens=30)
-    assert all(pairs.is_guided for pairs in found)
+    tokenizers = tokenizer, tokenizer
+    expected = Pairs(in_memory(recipe, folder, tokenizer), *tokenizers, max_tokens=30)
     assert not expected.is_guided
     expected.guide(load_linker(), max_pairs=1000)
-    numbers = range(len(expected))
-    guides = [pairs.batch(numbers).guide_SUT for pairs in (*found, expected)]
-    assert guides[2] is not None
-    assert float(guides[2].sum()) > len(expected)
-    for guide in guides[:2]:
-        assert guide is not None
-        assert torch.equal(guide, guides[2])
+    expected_SUT = expected.batch(range(len(expected))).guide_SUT
+    assert expected_SUT is not None
+    assert float(expected_SUT.sum()) > len(expected)
+    for _ in range(2):
+        found = Pairs(opened(recipe, folder, said).tokenized(tokenizers), *tokenizers, max_tokens=30)
+        assert found.is_guided
+        assert torch.equal(found.batch(range(len(found))).guide_SUT, expected_SUT)
     # Each is done once. How far it is, "Tokenized 5 of 10", is said only where it takes long.
     begun = [line for line in said if not line.startswith(("Tokenized", "Linked"))]
     assert [line.split()[0] for line in begun] == ["Tokenizing", "Linking"]

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
@@ -230,9 +230,3 @@ def test_a_segmentation_that_is_too_long_gives_way_to_the_best(tokenizer: Tokeni
     )
     assert segmented(tokenizer, BOTH, 3, seed, max_tokens=limit) == expected
     assert expected not in (best, drawn)
-
-
-@pytest.mark.parametrize("setting", [{"alpha": 0.1}, {"nbest_size": 64}])
-def test_a_setting_that_changes_nothing_is_refused(setting: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"changes nothing: neither subword_sampling\.source nor .*leave it"):
-        SubwordSamplingConfig(**setting)

@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from click.testing import CliRunner
 from tests.export.toy_checkpoint import save
-from tests.training.toy_pairs import run_training, toy_model, toy_tokenizer
+from tests.training.toy_pairs import invoke, opened, run_training, toy_model, toy_tokenizer
 from torch import Tensor
 
 from dragoman.cli.evaluate import evaluate
 from dragoman_training.checkpoint import CheckpointError, load_checkpoint, load_members, vocabulary_shape
-from dragoman_training.decoding.system import open_checkpoint_system
 from dragoman_training.models import LuongConfig, ModelConfig, PlainConfig, Seq2Seq, TransformerConfig
 from dragoman_training.models.ensemble import Ensemble
 
@@ -77,17 +75,11 @@ def test_stepping_gives_what_decoding_gives_and_the_mean_of_what_members_look_at
 
 def test_a_model_twice_says_what_it_says_once(toy_checkpoint: Path, toy_folder: Path) -> None:
     lines = (toy_folder / "test.de").read_text().splitlines()
-    options = {"beam_size": 3, "device": "cpu", "precision": "auto", "shortlist": None}
     told = []
-    for locations in ([toy_checkpoint], [toy_checkpoint, toy_checkpoint]):
-        with open_checkpoint_system(
-            *map(str, locations),
-            source_language=None,
-            target_language=None,
-            **options,  # type: ignore[arg-type]
-        ) as system:
+    for number in (1, 2):
+        with opened(*[toy_checkpoint] * number, source=None, target=None) as system:
             told.append(system.translate(lines))
-            assert system.description.count("safetensors") == len(locations)
+            assert system.description.count("safetensors") == number
     assert told[0] == told[1]
 
 
@@ -106,7 +98,7 @@ def test_members_of_other_languages_or_another_vocabulary_are_refused(
 
 
 def test_without_a_source_there_is_no_ensemble(toy_checkpoint: Path, toy_folder: Path) -> None:
-    twice = ["--checkpoint", str(toy_checkpoint)] * 2
-    result = CliRunner().invoke(evaluate, [*twice, "--reference", str(toy_folder / "test.en")])
+    twice = ["--checkpoint", toy_checkpoint] * 2
+    result = invoke(evaluate, *twice, "--reference", toy_folder / "test.en")
     assert result.exit_code == 2
     assert "an ensemble translates: give --source" in result.output

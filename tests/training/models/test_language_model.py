@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from click.testing import CliRunner
+from tests.training.toy_pairs import invoke
 
 from dragoman.cli import main
 from dragoman_training.checkpoint import load_checkpoint
@@ -123,9 +123,7 @@ def test_perplexity_is_that_of_the_probabilities_of_the_next_tokens(toy_lm: Path
 def test_evaluate_reports_its_perplexity(toy_lm: Path, tmp_path: Path) -> None:
     reference = tmp_path / "test.en"
     reference.write_text("the old man sees a dog.\n\n\x01\nnever the dog.\n")
-    told = CliRunner().invoke(
-        main, ["evaluate", "--checkpoint", str(toy_lm), "--reference", str(reference), "--json"]
-    )
+    told = invoke(main, "evaluate", "--checkpoint", toy_lm, "--reference", reference, "--json")
     assert told.exit_code == 0, told.output
     results = json.loads(told.stdout)
     loaded = load_checkpoint(toy_lm)
@@ -143,30 +141,24 @@ def test_evaluate_reports_its_perplexity(toy_lm: Path, tmp_path: Path) -> None:
         ("evaluate --checkpoint {lm} --source {en} --reference {en}", "leave --source out"),
         (
             "evaluate --checkpoint {lm} --checkpoint {lm} --source {en} --reference {en}",
-            "no ensembles are made of these",
+            "no ensembles are made",
         ),
         ("evaluate --checkpoint {toy} --reference {en}", "give it --source"),
         ("evaluate --bundle {toy} --reference {en}", "only a language model"),
-        (
-            "evaluate --checkpoint {lm} --reference {en} --output {out}",
-            "--output is of translations: give --source",
-        ),
+        ("evaluate --checkpoint {lm} --reference {en} --output {out}", "--output is of translations: give"),
         ("evaluate --checkpoint {lm} --reference {en} --length-penalty 2", "--length-penalty is of"),
         ("evaluate --checkpoint {lm} --reference {en} --no-shortlist", "--shortlist is of translations"),
         ("evaluate --checkpoint {lm} --reference {en} --beam 1", "--beam is of translations"),
         ("evaluate --checkpoint {lm} --reference {en} --from de", "--from is of translations"),
         ("export {lm} --out {out}/1 --shortlist", "a shortlist is learnt from pairs of sentences"),
-        (
-            "study {lm} --source {en} --reference {en} --out {out}",
-            "is a language model and translates nothing",
-        ),
+        ("study {lm} --source {en} --reference {en} --out {out}", "a language model and translates nothing"),
     ],
 )
 def test_what_a_language_model_is_not_is_said(
     command: str, message: str, toy_lm: Path, toy_checkpoint: Path, toy_folder: Path, tmp_path: Path
 ) -> None:
     places = {"lm": toy_lm, "toy": toy_checkpoint, "en": toy_folder / "test.en", "out": tmp_path / "out"}
-    told = CliRunner().invoke(main, [word.format(**places) for word in command.split()])
+    told = invoke(main, *(word.format(**places) for word in command.split()))
     assert told.exit_code != 0
     assert message in " ".join(told.output.split())
     assert "no shortlist" not in told.output
@@ -183,11 +175,9 @@ def test_what_a_language_model_is_not_is_said(
         ("vocabulary.shared=false", "one side and one vocabulary"),
         ("model.span=-1", "model.span is -1, but must be at least 0"),
         ("model.family=plain", "unknown key"),
-        (
-            "subword_sampling.source=true",
-            r"subword_sampling\.source is True, but changes nothing: .* no source",
-        ),
+        ("subword_sampling.source=true", r"subword_sampling\.source is True, .* nothing: .* no source"),
         ("data.valid_target=[]", "nothing to validate on"),
+        ("filter.leave_out_copies=true", r"filter\.leave_out_copies .* model\.family is lm"),
     ],
 )
 def test_a_recipe_that_does_not_fit_is_refused(toy_folder: Path, override: str, message: str) -> None:

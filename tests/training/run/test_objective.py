@@ -1,6 +1,7 @@
 """The objective is the model's own loss, whole or in parts; what decoders read and look at is guided."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.toy_checkpoint import CONFIGS
-from tests.training.toy_pairs import DATA, toy_corpus, toy_model
+from tests.training.toy_pairs import DATA, long_but_for, toy_corpus, toy_model
 
 from dragoman_training.alignment.pieces import TokenLinker
 from dragoman_training.data.batching import Pairs
@@ -52,13 +53,10 @@ def test_with_the_reference_alone_it_is_the_models_own_loss_to_the_bit(
     memory, state = model.encode(batch.source_ST, batch.source_length_S)
     features_SUD = model.decode(memory, state, batch.target_input_SU)
     counted_SU = batch.counted
-    expected, expected_plain = linear_cross_entropy(
-        features_SUD[counted_SU],
-        model.output.embedding.weight,
-        model.output.bias,
-        batch.target_output_SU[counted_SU],
-        smoothing=0.1,
-    )
+    weight_VD, bias_V = model.output.embedding.weight, model.output.bias
+    features_ND, target_N = features_SUD[counted_SU], batch.target_output_SU[counted_SU]
+    losses = linear_cross_entropy(features_ND, weight_VD, bias_V, target_N, smoothing=0.1)
+    expected, expected_plain = losses
     penalty = model.penalty(memory)
     if penalty is not None:
         expected = expected + 3 * penalty
@@ -118,19 +116,6 @@ def test_it_falls_by_the_papers_formula_down_to_the_least(
         assert teacher_forcing(config, step) == pytest.approx(max(0.25, exact))
 
 
-@pytest.mark.parametrize(
-    ("settings", "named"),
-    [
-        ({"pace": 50.0}, r"scheduled_sampling\.pace is 50\.0, but changes nothing: .*decay is \"none\""),
-        ({"teacher_forcing": 0.5, "least": 0.2}, r"scheduled_sampling\.least is 0\.2, but changes nothing"),
-        ({"token": "sampled"}, r"scheduled_sampling\.token is sampled, but changes nothing: .*read always"),
-    ],
-)
-def test_a_setting_that_changes_nothing_is_refused(settings: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError, match=named):
-        ScheduledSamplingConfig(**settings)
-
-
 def test_loss_is_the_cross_entropy_of_links() -> None:
     attention_SUT = torch.tensor([[[0.5, 0.25, 0.25], [0.1, 0.9, 0.0], [1.0, 0.0, 0.0]]])
     # The first token has two links, the second none, and the third one where nothing is looked at.
@@ -162,25 +147,18 @@ def test_decoding_that_looks_says_the_same(family: str, tokenizer: Tokenizer, pa
     assert attention_SUT.shape == (*batch.target_input_SU.shape, batch.source_ST.shape[1])
 
 
-@pytest.mark.parametrize(
-    "family",
-    [
-        pytest.param(name, marks=[] if name in ("luong", "transformer") else [pytest.mark.long])
-        for name in LOOKING
-    ],
-)
+@pytest.mark.parametrize("family", long_but_for(("luong", "transformer"), LOOKING))
 def test_attention_learns_the_links(family: str, tokenizer: Tokenizer) -> None:
     """The same steps with and without: only with it the loss of attention falls far.
 
     The first is linked with the first, and so on, which is in the window of every family.
     """
     pairs = Pairs(toy_corpus(), tokenizer, tokenizer, max_tokens=None)
-    pairs.guide(
-        lambda sample: (
-            lambda given: [np.array([(i, i) for i in range(min(map(len, pair)))], np.int32) for pair in given]
-        ),
-        max_pairs=9,
-    )
+
+    def link_in_order(given: Sequence[tuple[Any, Any]]) -> list[np.ndarray]:
+        return [np.array([(i, i) for i in range(min(map(len, pair)))], np.int32) for pair in given]
+
+    pairs.guide(lambda sample: link_in_order, max_pairs=9)
     losses = {}
     for weight in (0.0, 10.0):
         model = model_of(family, tokenizer).train()

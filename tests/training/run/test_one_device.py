@@ -12,7 +12,7 @@ import pytest
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.toy_checkpoint import ALIKE, CONFIGS, ENSEMBLE
-from tests.training.toy_pairs import DATA, toy_model, trainer_over
+from tests.training.toy_pairs import DATA, long_but_for, toy_model, trainer_over
 from torch import Tensor
 from torch.fx.experimental import _config
 from torch.nn import functional
@@ -112,13 +112,7 @@ def test_an_operator_of_tensors_on_two_devices_is_refused() -> None:
     assert functional.embedding(ids_S.to(META), table_VD).sum().item() == 1
 
 
-@pytest.mark.parametrize(
-    "family",
-    [
-        pytest.param(name, marks=[] if name in ("luong", "transformer", "structured") else [pytest.mark.long])
-        for name in CONFIGS
-    ],
-)
+@pytest.mark.parametrize("family", long_but_for(("luong", "transformer", "structured"), CONFIGS))
 def test_a_run_keeps_to_its_device(family: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
     """Steps, validations with their searches, and what is saved and resumed."""
     with Reporter(tmp_path) as reporter:
@@ -137,13 +131,7 @@ def test_a_run_keeps_to_its_device(family: str, tokenizer: Tokenizer, tmp_path: 
         assert parameter.device == optimizer.state[parameter]["exp_avg"].device == META
 
 
-@pytest.mark.parametrize(
-    "family",
-    [
-        pytest.param(name, marks=[pytest.mark.long] if name in ALIKE else [])
-        for name in (*CONFIGS, "ensemble")
-    ],
-)
+@pytest.mark.parametrize("family", long_but_for({*CONFIGS, "ensemble"} - ALIKE, (*CONFIGS, "ensemble")))
 def test_translating_keeps_to_its_device(family: str, tokenizer: Tokenizer) -> None:
     configs = ENSEMBLE if family == "ensemble" else (CONFIGS[family],)
     members = [toy_model(config, tokenizer) for config in configs]

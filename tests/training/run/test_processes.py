@@ -16,11 +16,9 @@ from dragoman_training.checkpoint import read_checkpoint
 from dragoman_training.device import choose_device, choose_dtype
 
 OPTIONS = [
-    *("--set", "training.decay=constant", "--set", "training.batch_tokens=600"),
-    *("--set", "training.validate_every_epochs=0.2", "--set", "training.validate_sentences=8"),
-    *("--set", "training.patience=0", "--set", "decoding.beam_size=1"),
+    *("--set", "training.decay=constant", "training.batch_tokens=600", "training.patience=0"),
+    *("training.validate_every_epochs=0.2", "training.validate_sentences=8", "decoding.beam_size=1"),
 ]
-
 PENALISED = (
     '{family = "structured", annotations = 3, annotation_units = 16, embedding_size = 32, '
     "encoder_layers = 1, encoder_units = 32, decoder_units = 32, dropout = 0.1}"
@@ -66,14 +64,13 @@ def test_two_processes_have_the_loss_curve_of_one_with_as_large_steps(
 
     ours, theirs = (read_checkpoint(tmp_path / name / "last.safetensors") for name in ("two", "one"))
     assert ours[2]["step"] == theirs[2]["step"]
-    curves = [
-        {entry["step"]: entry["perplexity"] for entry in each[2]["validations"]} for each in (ours, theirs)
-    ]
+    found, expected = (
+        {one["step"]: one["perplexity"] for one in each[2]["validations"]} for each in (ours, theirs)
+    )
     # The run that was stopped also validated then.
-    ours_there = {step: curves[0][step] for step in curves[1]}
-    assert len(curves[1]) >= 10
-    assert curves[1][ours[2]["step"]] < 0.5 * curves[1][min(curves[1])]
-    assert ours_there == pytest.approx(curves[1], rel=1e-3)
+    assert len(expected) >= 10
+    assert expected[ours[2]["step"]] < 0.5 * expected[min(expected)]
+    assert {step: found[step] for step in expected} == pytest.approx(expected, rel=1e-3)
     for name, value in theirs[0].items():
         if name.startswith("model."):
             torch.testing.assert_close(ours[0][name], value, rtol=0.02, atol=2e-3, msg=name)
@@ -85,17 +82,15 @@ def test_two_processes_draw_the_same_segmentations_and_add_up_a_penalty(
 ) -> None:
     """With the same segmentations they cut the same batches, in each epoch anew."""
     recipe = part_of_toy(toy_folder, tmp_path, 300, 8)
-    options = [*OPTIONS, "--set", "vocabulary.model_type=unigram", "--set", "vocabulary.size=60"]
-    options += ["--set", "subword_sampling.source=true", "--set", "subword_sampling.target=true"]
-    options += ["--set", "training.max_epochs=2", "--set", "training.warmup_steps=5"]
-    options += ["--set", f"model={PENALISED}"]
-    run_training(recipe, "--out", tmp_path / "one", *options, "--set", "training.accumulate_batches=2")
+    options = [*OPTIONS, "vocabulary.model_type=unigram", "vocabulary.size=60", f"model={PENALISED}"]
+    options += ["subword_sampling.source=true", "subword_sampling.target=true"]
+    options += ["training.max_epochs=2", "training.warmup_steps=5"]
+    run_training(recipe, "--out", tmp_path / "one", *options, "training.accumulate_batches=2")
     run_two(recipe, "--out", tmp_path / "two", "--device", "cpu", *options)
     ours, theirs = (read_checkpoint(tmp_path / name / "last.safetensors") for name in ("two", "one"))
     assert ours[2]["step"] == theirs[2]["step"]
-    assert [each["perplexity"] for each in ours[2]["validations"]] == pytest.approx(
-        [each["perplexity"] for each in theirs[2]["validations"]], rel=1e-3
-    )
+    found, expected = ([each["perplexity"] for each in one[2]["validations"]] for one in (ours, theirs))
+    assert found == pytest.approx(expected, rel=1e-3)
     # What the penalty moves: one that a process left out would hardly show in the perplexity.
     queries = "model.annotation.queries"
     torch.testing.assert_close(ours[0][queries], theirs[0][queries], rtol=0, atol=1e-3)

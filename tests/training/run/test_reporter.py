@@ -9,8 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tests.training.toy_pairs import SOURCES, TARGETS, toy_model, toy_tokenizer
+from tests.training.toy_pairs import SOURCES, TARGETS, curves, toy_model, toy_tokenizer
 
 from dragoman_training import time_left
 from dragoman_training.checkpoint import load_checkpoint
@@ -29,9 +28,7 @@ def test_perplexity_is_that_of_the_mean_token_whatever_the_batches(
 ) -> None:
     checkpoint = load_checkpoint(toy_checkpoint)
     tokenizer = checkpoint.source_tokenizer
-    corpus = Corpus(
-        list(read_lines(toy_folder / "test.de"))[:9], list(read_lines(toy_folder / "test.en"))[:9]
-    )
+    corpus = Corpus(*(list(read_lines(toy_folder / f"test.{side}"))[:9] for side in ("de", "en")))
     pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
     loss, num_tokens = 0.0, 0
     for number in range(9):
@@ -73,12 +70,6 @@ def test_more_bleu_is_better_and_of_equal_bleu_or_noise_the_lower_perplexity() -
     assert better((0.9, 300.0), (1.5, 350.0), (0.5, 200.0)) == [True, True, False]
 
 
-def curve(folder: Path) -> list[int]:
-    events = EventAccumulator(str(folder / "tensorboard"))
-    events.Reload()
-    return [event.step for event in events.Scalars("valid/bleu")]
-
-
 def test_a_resumed_run_keeps_the_validation_it_was_saved_after(tmp_path: Path) -> None:
     def validated(reporter: Reporter, step: int) -> None:
         reporter.validation(step, Validation(perplexity=2.0, bleu=10.0, sample=None), better=True)
@@ -91,7 +82,7 @@ def test_a_resumed_run_keeps_the_validation_it_was_saved_after(tmp_path: Path) -
     # Of what came after the state that is gone on from, nothing is left.
     with Reporter(tmp_path, first_step=100) as reporter:
         validated(reporter, 200)
-    assert curve(tmp_path) == [50, 100, 200]
+    assert curves(tmp_path)["valid/bleu"] == [(step, 10.0) for step in (50, 100, 200)]
 
 
 def test_pairs_that_are_left_out_are_counted_by_reason(
@@ -104,9 +95,8 @@ def test_pairs_that_are_left_out_are_counted_by_reason(
     pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=50)
     with Reporter(tmp_path, first_step=0) as reporter:
         reporter.describe(toy_model(LuongConfig(), tokenizer), pairs, 3, Processes(torch.device("cpu")))
-    assert "24 pairs (1 too long, 3 with an empty side); 3 batches an epoch; on cpu" in " ".join(
-        capsys.readouterr().out.split()
-    )
+    said = " ".join(capsys.readouterr().out.split())
+    assert "24 pairs (1 too long, 3 with an empty side); 3 batches an epoch; on cpu" in said
 
 
 def test_a_line_now_and_then_says_how_fast_it_is_and_how_long_it_will_take(

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from click.testing import CliRunner
-from tests.training.toy_pairs import refusal, run_training
+from tests.training.toy_pairs import invoke, refusal, run_training
 
 from dragoman_training.checkpoint import load_checkpoint, provenances, write_checkpoint
 from dragoman_training.cli import train
@@ -29,15 +28,14 @@ def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
 
 def test_one_set_takes_several_values(toy_folder: Path, tmp_path: Path) -> None:
     """A run that wrote nothing leaves no folder."""
-    recipe, out = str(toy_folder / "toy.toml"), ["--out", str(tmp_path / "runs" / "run")]
+    recipe, out = toy_folder / "toy.toml", ["--out", tmp_path / "runs" / "run"]
     values = ["training.seed=2", "data.train_source=nowhere", "model.dropout=7"]
     for number, said in ((2, "nowhere"), (3, "dropout is 7")):
         assert said in refusal(recipe, *out, "--set", *values[:number])
-    result = CliRunner().invoke(train, [recipe, "second.toml", *out])
-    assert "'second.toml' is no KEY=VALUE" in result.output
+    assert "'second.toml' is no KEY=VALUE" in invoke(train, recipe, "second.toml", *out).output
     # Which of the two is meant nobody knows.
-    result = CliRunner().invoke(train, [recipe, *out, "--set", "name=a", "--set", "name=b"])
-    assert "name is set twice" in result.output
+    twice = invoke(train, recipe, *out, "--set", "name=a", "--set", "name=b")
+    assert "name is set twice" in twice.output
     assert not (tmp_path / "runs" / "run").exists()
 
 
@@ -81,8 +79,8 @@ def test_it_begins_with_the_parameters_and_the_vocabulary_of_the_start(
     run_training(*begun(other_text, toy_checkpoint, *settings))
     start, found = map(load_checkpoint, (toy_checkpoint, other_text.parent / "run" / "best.safetensors"))
     assert found.source_tokenizer.model == start.source_tokenizer.model
-    for ours, theirs in zip(found.model.parameters(), start.model.parameters(), strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
+    parameters = (list(each.model.parameters()) for each in (found, start))
+    torch.testing.assert_close(*parameters, rtol=0, atol=1e-6)
     assert found.recipe.model.dropout == 0.3
     owed = [asdict(each) for each in provenances(start.recipe, start.progress)]
     assert found.progress["begun_with"] == owed != []
@@ -152,9 +150,8 @@ def test_what_goes_on_in_another_way_is_told(toy_folder: Path, override: str, co
     settings = ("training.optimizer=adamw", "training.decay=constant")
     saved = load_recipe(toy_folder / "toy.toml", settings)
     assert changed_on_resuming(saved, saved) == []
-    (told,) = changed_on_resuming(
-        saved, load_recipe(toy_folder / "toy.toml", (*settings, f"training.{override}"))
-    )
+    changed = load_recipe(toy_folder / "toy.toml", (*settings, f"training.{override}"))
+    (told,) = changed_on_resuming(saved, changed)
     assert told.startswith(f"training.{override.split('=')[0]} was ")
     assert consequence in told
 

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
-from click.testing import CliRunner
 from safetensors import safe_open
 from safetensors.torch import save_file
-from tests.training.toy_pairs import part_of_toy, refusal
+from tests.training.toy_pairs import invoke, long_but_for, opened, part_of_toy, refusal
 from tests.training.toy_pairs import run_training as run
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook
@@ -23,23 +22,14 @@ from torch.nn.modules.module import register_module_forward_hook
 from dragoman_training.checkpoint import load_checkpoint, read_checkpoint
 from dragoman_training.cli import train
 from dragoman_training.data.batching import Pairs
-from dragoman_training.decoding.system import open_checkpoint_system
 from dragoman_training.run import objective, trainer
 from dragoman_training.run.objective import Objective
 from dragoman_training.run.reporter import StepReport
 
 
 def test_a_model_learns_the_toy_corpus(toy_folder: Path, toy_checkpoint: Path) -> None:
-    sources = (toy_folder / "test.de").read_text().splitlines()
-    targets = (toy_folder / "test.en").read_text().splitlines()
-    with open_checkpoint_system(
-        str(toy_checkpoint),
-        source_language="de",
-        target_language="en",
-        beam_size=4,
-        device="cpu",
-        precision="auto",
-    ) as system:
+    sources, targets = ((toy_folder / f"test.{side}").read_text().splitlines() for side in ("de", "en"))
+    with opened(toy_checkpoint) as system:
         translations = system.translate([*sources, ""])
         assert system.details["precision"] == "fp32"
         with pytest.warns(UserWarning, match=r"1 of 2 sentences have more tokens than the model takes"):
@@ -72,14 +62,13 @@ ONE_EPOCH, TWO_EPOCHS = (
 FP16 = ["--set", 'training.precision="fp16"']
 VARIANTS = {
     "luong, all sampled": [
-        *("--set", "scheduled_sampling.decay=inverse_sigmoid", "--set", "scheduled_sampling.pace=30"),
-        *("--set", "scheduled_sampling.token=sampled", "--set", "vocabulary.model_type=unigram"),
-        *("--set", "vocabulary.size=60", "--set", "subword_sampling.source=true"),
-        *("--set", "subword_sampling.target=true", "--set", "training.accumulate_batches=2"),
+        *("--set", "scheduled_sampling.decay=inverse_sigmoid", "scheduled_sampling.pace=30"),
+        *("scheduled_sampling.token=sampled", "vocabulary.model_type=unigram", "vocabulary.size=60"),
+        *("subword_sampling.source=true", "subword_sampling.target=true", "training.accumulate_batches=2"),
     ],
     "luong with AdamW": [
-        *("--set", "training.optimizer=adamw", "--set", "training.weight_decay=0.01"),
-        *("--set", "training.early_stopping=loss", "--set", "training.decay=cosine"),
+        *("--set", "training.optimizer=adamw", "training.weight_decay=0.01"),
+        *("training.early_stopping=loss", "training.decay=cosine"),
     ],
     "luong in fp16": FP16,
     "transformer, in fp16": FP16,
@@ -137,7 +126,7 @@ def stopped(
 
     with monkeypatch.context() as patch:
         patch.setattr(module, name, interrupted)
-        result = CliRunner().invoke(train, [str(argument) for argument in arguments])
+        result = invoke(train, *arguments)
     assert result.exit_code == 130, result.output
     return result.output
 
@@ -145,9 +134,7 @@ def stopped(
 SOON = ("transformer", "transformer, in fp16", "luong, all sampled", "lm")
 
 
-@pytest.mark.parametrize(
-    "variant", [pytest.param(each, marks=[] if each in SOON else pytest.mark.long) for each in VARIANTS]
-)
+@pytest.mark.parametrize("variant", long_but_for(SOON, VARIANTS))
 def test_a_stopped_and_resumed_run_ends_with_the_same_numbers(
     toy_folder: Path, tmp_path: Path, variant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,8 +145,8 @@ def test_a_stopped_and_resumed_run_ends_with_the_same_numbers(
         # So large that the first steps overflow, and that a run which begins with it again is seen.
         monkeypatch.setattr(trainer, "FIRST_LOSS_SCALE", 2.0**22)
     recipe = variant_recipe(toy_folder, tmp_path, variant)
-    options = ["--set", "training.max_epochs=2", "--set", "training.validate_every_epochs=0.7"]
-    options += ["--set", "training.batch_tokens=400", *VARIANTS[variant]]
+    options = ["--set", "training.max_epochs=2", "training.validate_every_epochs=0.7"]
+    options += ["training.batch_tokens=400", *VARIANTS[variant]]
     run(recipe, "--out", tmp_path / "whole", *options)
 
     arguments = (recipe, "--out", tmp_path / "parts", *options)
@@ -194,7 +181,7 @@ def test_a_stop_before_anything_was_saved_promises_no_state(
             os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(objective, "linear_cross_entropy", interrupted_twice)
-    result = CliRunner().invoke(train, [str(toy_folder / "toy.toml"), "--out", str(tmp_path)])
+    result = invoke(train, toy_folder / "toy.toml", "--out", tmp_path)
     assert result.exit_code == 130
     assert "Stopped; nothing was saved yet." in result.output
     assert not (tmp_path / "last.safetensors").exists()
@@ -260,10 +247,8 @@ def test_a_device_that_is_not_there_or_has_no_fp16_is_refused(
 
 
 def test_a_diverging_loss_stops_training_and_says_where(toy_folder: Path, tmp_path: Path) -> None:
-    said = refusal(
-        *(toy_folder / "toy.toml", "--out", tmp_path),
-        *("--set", "training.learning_rate=1e36", "--set", "training.warmup_steps=1"),
-    )
+    steep = ["--set", "training.learning_rate=1e36", "training.warmup_steps=1"]
+    said = refusal(toy_folder / "toy.toml", "--out", tmp_path, *steep)
     assert "diverged at step" in said
     assert "no checkpoint was written yet" in said
 
@@ -333,15 +318,12 @@ def test_a_state_that_is_not_whole_or_no_number_or_of_another_version_is_not_res
     assert "best.safetensors" in said
     kept = {name: value for name, value in tensors.items() if not name.startswith("optimizer.")}
     save_file(kept, path, metadata)
-    said = refusal(*again)
-    assert "can't be resumed from: the optimizer's state of" in said
+    assert "can't be resumed from: the optimizer's state of" in refusal(*again)
     path.write_bytes((begun / "best.safetensors").read_bytes())
-    said = refusal(*again)
-    assert "can't be resumed from: it holds a model alone, as best.safetensors does" in said
+    assert "can't be resumed from: it holds a model alone, as best.safetensors does" in refusal(*again)
     progress = json.loads(metadata["progress"]) | {"phase_of_the_moon": 1}
     save_file(tensors, path, metadata | {"progress": json.dumps(progress)})
-    said = refusal(*again)
-    assert "another version of the program wrote it" in said
+    assert "another version of the program wrote it" in refusal(*again)
 
 
 class SeenStep(NamedTuple):
@@ -371,14 +353,16 @@ def seen_steps(monkeypatch: pytest.MonkeyPatch) -> list[SeenStep]:
 
 
 SHORT_RUN = [
-    *("--set", "training.max_epochs=1", "--set", "training.batch_tokens=150", "--set", "model.dropout=0"),
-    *("--set", "training.warmup_steps=5", "--set", "training.decay=constant"),
-    *("--set", "decoding.max_output_tokens=5"),
+    *("--set", "training.max_epochs=1", "training.batch_tokens=150", "model.dropout=0"),
+    *("training.warmup_steps=5", "training.decay=constant", "decoding.max_output_tokens=5"),
 ]
 """A few tens of steps over `variant_recipe`'s pairs."""
 
 
-@pytest.mark.parametrize("family", [pytest.param("luong", marks=pytest.mark.long), "transformer"])
+TWO_FAMILIES = pytest.mark.parametrize("family", long_but_for(["transformer"], ["luong", "transformer"]))
+
+
+@TWO_FAMILIES
 def test_a_model_learns_in_fp16_as_in_fp32(
     toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen_steps: list[SeenStep], family: str
 ) -> None:
@@ -406,7 +390,7 @@ def test_a_model_learns_in_fp16_as_in_fp32(
         assert one.gradient_norm == pytest.approx(other.gradient_norm, rel=0.05)
 
 
-@pytest.mark.parametrize("family", [pytest.param("luong", marks=pytest.mark.long), "transformer"])
+@TWO_FAMILIES
 def test_a_step_whose_gradients_overflow_in_fp16_is_skipped_and_halves_the_scale(
     toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen_steps: list[SeenStep], family: str
 ) -> None:
@@ -458,10 +442,10 @@ def test_accumulated_batches_give_the_gradients_of_one_large_batch_and_the_last_
     toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two batches a step, against batches that are joined beforehand."""
-    options = ["--set", "model.dropout=0", "--set", "training.max_epochs=1"]
-    options += ["--set", "training.batch_tokens=600", "--set", "training.validate_every_epochs=0.2"]
+    options = ["--set", "model.dropout=0", "training.max_epochs=1", "training.batch_tokens=600"]
+    options += ["training.validate_every_epochs=0.2"]
     recipe = variant_recipe(toy_folder, tmp_path, "luong", num_train=1200)
-    accumulated = ("--set", "training.accumulate_batches=2", "training.keep_validated=2")
+    accumulated = ("training.accumulate_batches=2", "training.keep_validated=2")
     run(recipe, "--out", tmp_path / "two", *options, *accumulated)
     cut = trainer.Pairs.plan
 
@@ -487,11 +471,9 @@ def test_training_stops_when_validations_no_longer_get_better(
     toy_folder: Path, tmp_path: Path, measure: str
 ) -> None:
     recipe, out = variant_recipe(toy_folder, tmp_path, "luong", num_train=1000), tmp_path / "run"
-    said = run(
-        *(recipe, "--out", out, "--set", "training.patience=2"),
-        *("--set", f"training.early_stopping={measure}", "--set", "training.ema_decay=0"),
-        *("--set", "training.learning_rate=1e-30", "--set", "training.validate_every_epochs=0.1"),
-    )
+    options = ["--set", "training.patience=2", f"training.early_stopping={measure}", "training.ema_decay=0"]
+    options += ["training.learning_rate=1e-30", "training.validate_every_epochs=0.1"]
+    said = run(recipe, "--out", out, *options)
     assert "2 validations brought no" in said
     validations = load_checkpoint(out / "last.safetensors").progress["validations"]
     assert len(validations) == 3

@@ -8,7 +8,7 @@ import pytest
 
 from dragoman_training.alignment.bitext import Bitext, Sentences, Vocabulary
 from dragoman_training.alignment.links import Matrix
-from dragoman_training.classics.smt.phrases import extract_phrases, learn_phrases
+from dragoman_training.classics.smt.phrases import PhraseTable, extract_phrases, learn_phrases
 
 ENGLISH = ["michael", "assumes", "that", "he", "will", "stay", "in", "the", "house"]
 GERMAN = ["michael", "geht", "davon", "aus", ",", "dass", "er", "im", "haus", "bleibt"]
@@ -83,10 +83,15 @@ def word_weight(counts: Counter[tuple[str, str]], linked: list[str], word: str) 
     return sum(counts[f, word] / total for f, total in zip(linked, totals, strict=True)) / len(linked)
 
 
-def test_probabilities_and_lexical_weights_are_those_of_plain_loops() -> None:
+def learnt(max_options: int) -> tuple[PhraseTable, Vocabulary, Vocabulary, list[Matrix]]:
+    """The corpus's phrases, its words on both sides, and its links."""
     bitext, source, target = bitext_of([(one, other) for one, other, _ in CORPUS])
     links = [matrix(len(one), len(other), own) for one, other, own in CORPUS]
-    table = learn_phrases(bitext, links, max_words=2, max_options=50)
+    return learn_phrases(bitext, links, max_words=2, max_options=max_options), source, target, links
+
+
+def test_probabilities_and_lexical_weights_are_those_of_plain_loops() -> None:
+    table, source, target, links = learnt(50)
     words: Counter[tuple[str, str]] = Counter()
     back: Counter[tuple[str, str]] = Counter()
     for one, other, own in CORPUS:
@@ -121,9 +126,7 @@ def test_probabilities_and_lexical_weights_are_those_of_plain_loops() -> None:
 
 
 def test_only_the_most_frequent_translations_are_kept() -> None:
-    bitext, source, target = bitext_of([(one, other) for one, other, _ in CORPUS])
-    links = [matrix(len(one), len(other), own) for one, other, own in CORPUS]
-    table = learn_phrases(bitext, links, max_words=2, max_options=1)
+    table, source, target, _ = learnt(1)
     ((_, first, behind),) = table.spans([source.number("das")], 0)
     assert behind - first == 1
     assert [target.words[word] for word in table.target(first)] == ["the"]

@@ -3,18 +3,16 @@
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
+from tests.training.toy_pairs import invoke, refusal, stopped_with_ctrl_c
 
 from dragoman_training.classics.smt.cli import smt
 from dragoman_training.classics.smt.decoder import FEATURES, Weights
@@ -30,8 +28,9 @@ from dragoman_training.classics.smt.tuning import (
 
 NOUNS = [("Hund", "dog"), ("Mann", "man"), ("Baum", "tree"), ("Vogel", "bird"), ("Fisch", "fish")]
 ADJECTIVES = [("alter", "old"), ("neuer", "new"), ("kleiner", "small"), ("roter", "red")]
-PROGRAM = "from dragoman_training.classics.smt.cli import smt; smt()"
 VERBS = [("schläft", "sleeps"), ("ruft", "calls"), ("fällt", "falls")]
+run = partial(invoke, smt)
+error_of = partial(refusal, command=smt)
 
 
 def write_corpus(folder: Path, name: str, num_pairs: int, seed: int) -> tuple[Path, Path]:
@@ -52,39 +51,23 @@ def write_corpus(folder: Path, name: str, num_pairs: int, seed: int) -> tuple[Pa
     return source, target
 
 
-def run(*arguments: object, text: str | None = None) -> Result:
-    return CliRunner().invoke(smt, [str(argument) for argument in arguments], input=text)
-
-
-def error_of(*arguments: object) -> str:
-    result = run(*arguments)
-    assert isinstance(result.exception, ValueError), result.output
-    assert not result.stdout
-    return str(result.exception)
-
-
-def train(folder: Path, *more: object) -> tuple[Path, Result]:
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("smt")
     source, target = write_corpus(folder, "train", 60, 1)
     valid_source, valid_target = write_corpus(folder, "val", 12, 2)
     result = run(
         "train", "--source", source, "--target", target, "--out", folder / "system", "--rounds", 2,
-        "--valid-source", valid_source, "--valid-target", valid_target, *more,
+        "--valid-source", valid_source, "--valid-target", valid_target,
     )  # fmt: skip
     assert result.exit_code == 0, result.exception
-    return folder / "system", result
-
-
-@pytest.fixture(scope="module")
-def system(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return train(tmp_path_factory.mktemp("smt"))[0]
+    return folder / "system"
 
 
 def test_a_small_language_is_learnt(tmp_path: Path, system: Path) -> None:
     source, reference = write_corpus(tmp_path, "test", 20, 3)
     out = tmp_path / "out"
-    result = run(
-        "evaluate", system, "--source", source, "--reference", reference, "--output", tmp_path / "out"
-    )
+    result = run("evaluate", system, "--source", source, "--reference", reference, "--output", out)
     assert float(result.stdout.split()[1]) > 95, result.stdout
     assert out.read_text("utf-8").count("\n") == 20
 
@@ -125,10 +108,9 @@ def test_the_noisy_channel_alone_chooses_by_two_features(tmp_path: Path, system:
     source, reference = write_corpus(tmp_path, "val", 8, 4)
     channel = ("--weights", "phrase_backward=1, language_model=1")
     lines = run("translate", system, source, *channel).stdout.splitlines()
-    weights = dict.fromkeys(FEATURES, 0.0) | {"phrase_backward": 1.0, "language_model": 1.0}
-    assert lines == replace(load_system(system), weights=Weights(**weights)).translate(
-        source.read_text().splitlines()
-    )
+    weights = Weights(**dict.fromkeys(FEATURES, 0.0) | {"phrase_backward": 1.0, "language_model": 1.0})
+    expected = replace(load_system(system), weights=weights).translate(source.read_text().splitlines())
+    assert lines == expected
     assert matches(lines, reference.read_text("utf-8").splitlines()) > 4
     # Words alone in turn find nothing.
     assert run("translate", system, source, "--weights", "words=1").stdout.splitlines() != lines
@@ -163,26 +145,17 @@ def test_files_of_unequal_length_or_without_words_are_refused(
 def test_systems_of_other_versions_and_damaged_ones_are_refused(tmp_path: Path, system: Path) -> None:
     assert "no saved system" in error_of("translate", tmp_path, os.devnull)
     manifest = json.loads((system / "smt.json").read_text("utf-8"))
-    (tmp_path / "smt.json").write_text(json.dumps(manifest | {"format_version": 9}), "utf-8")
-    assert "format version 9" in error_of("translate", tmp_path, os.devnull)
-    (tmp_path / "smt.json").write_text(json.dumps(manifest), "utf-8")
-    assert "is damaged" in error_of("translate", tmp_path, os.devnull)
+    for changes, message in (({"format_version": 9}, "format version 9"), ({}, "is damaged")):
+        (tmp_path / "smt.json").write_text(json.dumps(manifest | changes), "utf-8")
+        assert message in error_of("translate", tmp_path, os.devnull)
 
 
 def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     source, target = write_corpus(tmp_path, "train", 20_000, 1)
-    command = [sys.executable, "-c", PROGRAM, "train", "--aligner", "ibm4", "--source", source]
-    with subprocess.Popen(
-        [*map(str, command), "--target", str(target), "--out", str(tmp_path / "out")],
-        stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
-        assert process.stderr is not None
-        assert process.stderr.readline().startswith("ibm1 1/5")
-        process.send_signal(signal.SIGINT)
-        error = process.stderr.read()
-    assert process.returncode != 0
-    assert "Traceback" not in error
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["train.de", "train.en"]
+    program = "from dragoman_training.classics.smt.cli import smt; smt()"
+    files = ["--source", source, "--target", target, "--out", tmp_path / "out"]
+    stopped_with_ctrl_c(program, "train", "--aligner", "ibm4", *files)
+    assert set(tmp_path.iterdir()) == {source, target}
 
 
 @given(st.text(alphabet=st.characters(exclude_characters=JOINER)))
@@ -232,13 +205,11 @@ def candidates(seed: int = 0) -> Candidates:
 def test_no_step_of_a_fine_grid_is_better_than_the_one_found(seed: int) -> None:
     given, random = candidates(seed), np.random.default_rng(seed)
     start_F, direction_F = random.normal(size=(2, NUM_FEATURES))
-    gamma, found = search_line(
-        given.features_NF @ start_F, given.features_NF @ direction_F, given.counts_N10, given.first_S
-    )
+    start_N, direction_N = given.features_NF @ start_F, given.features_NF @ direction_F
+    gamma, found = search_line(start_N, direction_N, given.counts_N10, given.first_S)
     assert given.bleu(start_F + gamma * direction_F) == pytest.approx(found)
-    assert (
-        found >= max(given.bleu(start_F + step * direction_F) for step in np.linspace(-20, 20, 1001)) - 1e-9
-    )
+    best = max(given.bleu(start_F + step * direction_F) for step in np.linspace(-20, 20, 1001))
+    assert found >= best - 1e-9
 
 
 def test_tuning_finds_weights_that_are_better_than_the_start() -> None:
