@@ -188,6 +188,13 @@ def test_a_part_that_is_around_nothing_is_asked_for_by_itself(bundle: Bundle) ->
     assert says({**nothing, "Das Haus ist": "", "rot": "..."})[0] == "Das Haus ist <b>rot</b>."
 
 
+def test_the_inner_one_of_two_elements_is_masked(bundle: Bundle) -> None:
+    shown, notes = noting(forgets)
+    translated("Das <b>sehr alte <i>Haus</i></b> steht.", bundle, HTML, notes, is_blind=True)
+    masked = {text for text in shown if "steht" in text and "Haus" not in text}
+    assert any(text.startswith("Das sehr alte ") for text in masked), shown
+
+
 @pytest.mark.skipif(not GNOME.is_dir(), reason="no ../shared/data/more/docs-gnome here")
 def test_none_of_gnomes_elements_is_emptied_by_the_shipped_model() -> None:
     """Mallard's tags around names of buttons, keys and files; 114 of 494 were in 300 such texts."""

@@ -49,6 +49,8 @@ def missing(source: str, answer: str, source_language: str = "de", target_langua
         ("+5 Grad", "5 degrees"),
         ("2 und 2", "2 and 2"),
         ("am 3.5.2023", "on 3 of 5 in 2023"),
+        # The date has its parts before another number takes one.
+        ("3 Hunde am 3.5.2023", "2023 - 5 - 3"),
         ("Version 3.10", "version 3.10"),
         ("100 km", "100 kilometres"),
         ("100 km", "a 100-kilometer"),
