@@ -79,10 +79,8 @@ class Cores:
 
 
 def share_out(num_server_threads: int) -> Cores:
-    """As many cores for the server as it has threads and the others for the generator.
-
-    Both get all of them where none would be left for the generator.
-    """
+    """Gives the server as many cores as it has threads, and the others to the generator. Both get all of them
+    where none would be left for the generator."""
     cores = tuple(usable_cores())
     if hasattr(os, "sched_setaffinity") and len(cores) > num_server_threads:
         return Cores(server=cores[:num_server_threads], generator=cores[num_server_threads:])

@@ -63,7 +63,7 @@ SYSTEMS = {
     "engine_int8_shortlist": Graphs("int8", shortlist=True),
     "engine_fp16": Graphs("fp16"),
 }
-"""In the order of the table; `--help` says what each is. None: in PyTorch."""
+"""The systems in the order of the table; `--help` says what each is. None: in PyTorch."""
 
 
 @dataclass(frozen=True)

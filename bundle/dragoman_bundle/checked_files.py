@@ -58,7 +58,7 @@ def check_file(folder: Path, name: str, entry: FileEntry) -> None:
 
 
 def check_size(folder: Path, name: str, entry: FileEntry) -> None:
-    """As `check_file`, as far as can be told without reading it."""
+    """Checks an entry as `check_file` does, as far as that goes without reading the file."""
     path = _place(folder, name)
     with _naming(path):
         _check_size(path, path.stat().st_size, entry)
@@ -140,7 +140,7 @@ FIELDS = {
     "SparseTensorProto": {1: "TensorProto", 2: "TensorProto"},
     "TensorProto": {13: EXTERNAL_DATA},
 }
-"""By message of onnx.proto the numbers of the fields that lead to the name of a file, and what they hold."""
+"""The numbers of the fields that lead to the name of a file, by message of onnx.proto, and what they hold."""
 MAX_DEPTH = 100
 """Most messages within each other, as of Protocol Buffers' own readers."""
 

@@ -49,7 +49,7 @@ class DecodingDefaults:
 
 
 SLOW_FUSIONS = {"cpu": ["SkipLayerNormFusion"], "cuda": []}
-"""By device, optimisations that are switched off: their kernels are slower than the nodes they stand for, on
+"""Optimisations that are switched off, by device: their kernels are slower than the nodes they stand for, on
 a CPU five times for a sum and its layer norm."""
 
 

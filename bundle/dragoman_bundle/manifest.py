@@ -38,7 +38,7 @@ ENCODER_GRAPH = "encoder"
 STEP_GRAPH = "decoder_step"
 GRAPHS = (ENCODER_GRAPH, STEP_GRAPH)
 SHORTLIST_GRAPH = "shortlist"
-"""From candidates to their part of the output layer."""
+"""The graph from candidates to their part of the output layer."""
 SHORTLIST_STEP_GRAPH = "decoder_step_shortlist"
 """A decoder step over no more than that."""
 SHORTLIST_GRAPHS = (SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH)
@@ -101,8 +101,8 @@ class TensorSpec:
     """Name in the graphs, such as "memory.keys" or "state.hidden"; a step returns the latter as
     "next_state.hidden"."""
     dtype: Mapping[str, str]
-    """For each precision whose graphs have it the element type: "float32", "float16", "int8", "bool"
-    or "int64"."""
+    """The element type by precision, for each whose graphs have the tensor: "float32", "float16", "int8",
+    "bool" or "int64"."""
     shape: tuple[int | str, ...]
     """Sizes; "S" sentences, "T" source positions, "P" rows of the step before (of the encoder: S), "U" steps
     that a growing state holds, "C" candidates of a sentence."""
@@ -171,7 +171,7 @@ class Quality:
     """Name of what was translated, such as "multi30k/test2016"."""
     metric: str
     score: float
-    """As the metric counts: sacreBLEU's go from 0 to 100."""
+    """The score in the metric's own units: sacreBLEU's go from 0 to 100."""
     signature: str
     """sacreBLEU's signature, which says how it was counted."""
     precision: str
@@ -196,7 +196,7 @@ class FileEntry:
 
     sha256: str
     size: int
-    """In bytes."""
+    """The size in bytes."""
 
     def __post_init__(self) -> None:
         if not re.fullmatch("[0-9a-f]{64}", self.sha256):
@@ -253,8 +253,8 @@ class Manifest:
     """Whether a source ends with the end of its vocabulary, or with its last piece, as OpenNMT's do; since
     version 6."""
     languages: Mapping[str, str] = field(default_factory=dict)
-    """Of a model that translates from each of many languages to each other: by BCP 47 code the piece that a
-    source in the language, and a translation to it, begins with; since version 8."""
+    """The pieces of a model that translates from each of many languages to each other: by BCP 47 code the
+    piece that a source in the language, and a translation to it, begins with; since version 8."""
     confidence: Confidence | None = None
     """How its translations' confidence is found; None where it is not calibrated, as before version 8."""
 

@@ -96,7 +96,7 @@ class Shortlist:
         return shortlist
 
     def candidates(self, sources: Sequence[Sequence[int]]) -> list[Ids]:
-        """For each sentence, given as source tokens, the target tokens it may use, ascending and distinct."""
+        """The target tokens that each sentence, given as source tokens, may use: ascending and distinct."""
         length = max(map(len, sources))
         # Filled up with a token of its own, a sentence gets no candidate from how long its neighbours are.
         source_ST = np.array([[*source, *[source[-1]] * (length - len(source))] for source in sources])

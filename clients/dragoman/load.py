@@ -30,7 +30,8 @@ class Answered:
     """Seconds from when a text was to arrive to its answer; of one that failed, at least its deadline."""
     num_failed: int
     seconds: float
-    """From the first counted arrival to the end of the schedule, or to a last answer that is later."""
+    """The time from the first counted arrival to the end of the schedule, or to a last answer that is
+    later."""
     late_seconds: float
     """Most that the generator itself was behind the schedule."""
     generator_cores: float

@@ -1,4 +1,5 @@
-"""Between the client's plain values and the messages of the wire contract, for both clients alike."""
+"""Converts the client's plain values to the messages of the wire contract and back, for both clients
+alike."""
 
 from collections.abc import Iterable
 from dataclasses import fields

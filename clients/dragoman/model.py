@@ -85,8 +85,8 @@ class Model:
     description: str = ""
     """What it is good for, and what not; "" where its card says nothing."""
     languages: tuple[str, ...] = ()
-    """Of a model of many languages all of them: it translates from each to each other, and its source and
-    target are "mul"."""
+    """All languages of a model of many: it translates from each to each other, and its source and target are
+    "mul"."""
     calibrated: bool = False
     """Whether its translations come with a confidence."""
     loaded: bool = True

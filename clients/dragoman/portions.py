@@ -176,7 +176,7 @@ def detection_portions(texts: list[str]) -> Iterator[list[str]]:
 
 
 AUTO = "auto"
-"""In place of a source language: each text's own."""
+"""Stands in place of a source language: each text's own."""
 
 
 class AutoSource:

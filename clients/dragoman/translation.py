@@ -176,7 +176,7 @@ class AlignedTexts:
     """The links between the words of a text and of a translation that somebody else made."""
 
     alignments: tuple[Alignment, ...]
-    """By target word and falling weight, in offsets of the caller's own texts."""
+    """The links by target word and falling weight, in offsets of the caller's own texts."""
     model: ModelReference | None
     """The model that linked them; None where an aligner did."""
     aligner: str | None = None

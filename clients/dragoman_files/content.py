@@ -112,7 +112,8 @@ def _wide_encoding(head: bytes) -> str | None:
 
 
 def _faults(head: bytes) -> Iterator[tuple[int, int, int]]:
-    """For each line not in UTF-8: its number from 1, its first wrong byte's offset from 0, and that byte."""
+    """The faults of lines that are not in UTF-8: each line's number from 1, its first wrong byte's offset
+    from 0, and that byte."""
     lines = head.split(b"\n")
     for number, line in enumerate(lines, start=1):
         # The last one may be cut within a character.

@@ -18,7 +18,7 @@ Span = tuple[int, int]
 _ELEMENTS = ELEMENTS["html"]
 _REFERENCE = re.compile(r"&(?:#\w+|\w+);")
 _DEPTHS = {"open": 1, "close": -1}
-"""By how much a tag goes deeper."""
+"""The change of depth by kind of tag."""
 _TOKEN = re.compile(
     r"""
     <!--(?:-?>|(?:[^-]++|-(?!-!?>))*+--!?>)

@@ -25,7 +25,8 @@ _FRONT_MATTER = re.compile(
     r"\A(?:---|\+\+\+)[ \t]*\r?\n.*?^(?:---|\+\+\+|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE
 )
 _UNSPOKEN = re.compile(r"^\^\S+$|\[\^[^\]\s]+\]:?|\{[/#.][^{}\n]*\}|^\[[ xX]\](?= )")
-"""Within a text: footnotes' names, anchors and comments in braces, boxes to tick."""
+"""Parts of a text that nobody reads aloud: footnotes' names, anchors and comments in braces, boxes to
+tick."""
 _BOX = re.compile(
     r"(\[!\w+\][-+]?|:{3,}[ \t]*[\w-]*[ \t]*\[?|(?:!!!|\?\?\?\+?)[ \t]+[a-z][a-z -]*(?:\"|\Z))"
     r"(.*?)([\]\"]?)\Z"

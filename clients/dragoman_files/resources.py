@@ -28,7 +28,7 @@ _ADDRESS = re.compile(r"\S*[/=?@]\S*")
 """Its signs are its own."""
 _MARK = re.compile(r"(?:&amp;|&#38;|&)(?=[^\W_])(?!\w+;)|(?<!\w)_(?=[^\W_])(?!\w*_)")
 _ABBREVIATION = re.compile(r"(?<=[A-Z])(?:&amp;|&#38;|&)(?=[A-Z](?![a-z]))")
-"""Of "AT&T" and "Q&A"."""
+"""The ampersand of an abbreviation: "AT&T" and "Q&A"."""
 _FIXED = re.compile(r"<[^<>]*>|&#?\w+;|[%$]\S+|\{[^{}]*\}|`[^`]*`")
 """Parts of a translation that are no words: tags, references, placeholders, code."""
 _NAMED = re.compile(r"\{[^{}]*\}|%\([^()]*\)|[$:]\w+|`[^`]*`")

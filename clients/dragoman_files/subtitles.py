@@ -202,7 +202,7 @@ def _mark_piece(source: str, mark: re.Match[str], *, join: bool) -> Piece:
 
 
 def _speaker(source: str, start: int, end: int) -> re.Match[str] | None:
-    """Who speaks, where a line begins with a name in capitals."""
+    """The speaker, where a line begins with a name in capitals."""
     found = _SPEAKER.match(source, start, end)
     return found if found is not None and found[1].isupper() else None
 

@@ -55,7 +55,7 @@ class Piece:
     values: tuple[Value, ...] = ()
     """The texts within markup, in order."""
     look: str = ""
-    """Of a text in a format where each has its own: what comes before it for it to look like that."""
+    """The prefix that gives a text the look of its format, where each format has its own."""
 
 
 def block_segments(

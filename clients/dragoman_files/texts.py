@@ -24,7 +24,7 @@ ELEMENTS: dict[str, dict[str, frozenset[str]]] = {
     format_: {kind: frozenset(names.split()) for kind, names in kinds.items()}
     for format_, kinds in read_table("elements.toml").items()
 }
-"""By format the kinds of elements, and their names."""
+"""Names of elements by format and kind."""
 _BREAK = re.compile(r"(?<=[^ \t\r\n])[ \t]*\r?\n[ \t]*(?=[^ \t\r\n])")
 """A line break with text on both sides."""
 ITEMS = "-–—*•"

@@ -43,7 +43,7 @@ class _Unit:
     """An element of one text."""
 
     depth: int
-    """Of its children."""
+    """The depth of its children."""
     target: str
     children: dict[str, _Element] = field(default_factory=dict)
 

@@ -144,7 +144,7 @@ def shortlist_memory(graphs: Mapping[str, ShortlistGraphs]) -> tuple[TensorSpec,
 
 
 def _specs(values: Mapping[str, Sequence[ir.Value]]) -> tuple[TensorSpec, ...]:
-    """Of the memory and state that graphs of each precision take or give."""
+    """The specifications of the memory and state that graphs of each precision take or give."""
     tensors: dict[str, dict[str, ir.Value]] = defaultdict(dict)
     for precision, found in values.items():
         for value in found:

@@ -62,7 +62,7 @@ def corpus_for_export(
     has_check_text: bool,
     report: Report,
 ) -> tuple[Corpus | None, bool]:
-    """At most so many pairs, and whether a shortlist is to be learnt, if they are there.
+    """Reads at most so many pairs, and says whether a shortlist is to be learnt, if they are there.
 
     None where they are good for nothing, or neither there nor needed. Raises TrainingCorpusError where they
     are needed and not there, and ValueError as `learns_shortlist` does.

@@ -116,7 +116,8 @@ class Subject:
     target_language: str
     """BCP 47 code."""
     languages: Mapping[str, str] = field(default_factory=dict)
-    """Of a model of many languages, the piece that a source in each and a translation to it begins with."""
+    """The piece that a source in each language, and a translation to it, begins with; of a model of many
+    languages."""
     attention_of_input: bool = False
     """Whether a step's attention aligns the token the step reads, rather than the one it predicts."""
     source_end: bool = True

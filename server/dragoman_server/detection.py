@@ -29,8 +29,8 @@ that is, for the text to be in none of ours."""
 FOREIGN_BYTES = 16
 """Shorter texts are in one of ours: in a word or two the names and greetings of all languages are alike."""
 SURE, SURE_OF_A_WORD = 0.85, 0.99
-"""From which confidence on a text is in a language that it can't be translated from. One word seldom says
-much, and who asks for it to be translated hardly wrote it in the language that is asked for."""
+"""The confidence from which a text counts as in a language that it can't be translated from. One word seldom
+says much, and who asks for it to be translated hardly wrote it in the language that is asked for."""
 
 SHORT_WORDS = 5
 """Texts of at most so many words are looked at by lingua, too; of longer ones py3langid is certain."""
@@ -193,7 +193,8 @@ def _candidates(shares: Mapping[str, float], codes: Mapping[str, str]) -> tuple[
 
 @cache
 def load_identifier() -> _Identifier:
-    """Of all detectors of this process: it takes a second. Raises ImportError."""
+    """The identifier that all detectors of this process share: it takes a second to load. Raises
+    ImportError."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return cast(_Identifier, LanguageIdentifier.from_model_file(MODEL_FILE))

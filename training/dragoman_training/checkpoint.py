@@ -216,7 +216,7 @@ class Provenance:
     """One training's data; what is not stated is empty."""
 
     data: str
-    """As its recipe's card says, or else its files; and how many pairs."""
+    """The data as its recipe's card names it, or else its files; and how many pairs."""
     licence: str
     credit: str
     """Credit owed to the makers of the data."""

@@ -33,7 +33,7 @@ class Size:
 
     name: str
     fewest_pairs: int
-    """With fewer it learns them by heart."""
+    """The number of pairs with fewer of which it learns them by heart."""
     width: int
     feed_forward: int
     encoder_layers: int

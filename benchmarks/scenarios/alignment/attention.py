@@ -79,7 +79,8 @@ def _align(bundle: Bundle, precision: str, test: Test) -> list[tuple[Alignment, 
 
 
 def _links(source: Spelled, target: Spelled, alignments: Iterable[Alignment]) -> frozenset[Link]:
-    """Between the words that the ends of each link touch: "l'âne" is one to a server, and two here."""
+    """The links between the words that the ends of each link touch: "l'âne" is one to a server, and two
+    here."""
     return frozenset(
         (one, other)
         for alignment in alignments

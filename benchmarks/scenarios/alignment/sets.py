@@ -75,7 +75,7 @@ SETS = {
     "fr-en": GoldSet(source="fr", target="en", corpus="tatoeba-en-fr", test="alignment/fr-en-alibi/test"),
     "en-es": GoldSet(source="en", target="es", corpus="tatoeba-en-es", test="alignment/en-es-xlwa/dev"),
 }
-"""By language pair."""
+"""The sets by language pair."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ class Test:
     gold: list[GoldLinks]
 
     def turned(self) -> "Test":
-        """Of the other direction."""
+        """The same test in the other direction."""
         gold = [GoldLinks(sure=_turned(links.sure), possible=_turned(links.possible)) for links in self.gold]
         return Test(sources=self.targets, targets=self.sources, gold=gold)
 

@@ -31,9 +31,9 @@ class Usage:
 
     seconds: float
     cpu_seconds: float
-    """Of all cores: what another load of the machine changes least."""
+    """The seconds of all cores: what another load of the machine changes least."""
     mebibytes: float
-    """At its peak."""
+    """The memory at its peak."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ def eflomal(task: Task, folder: Path) -> Aligned:
 
 
 PEERS: dict[str, System] = {"eflomal": eflomal}
-"""By name."""
+"""The systems by name."""
 
 
 def our_system(model: str) -> System:

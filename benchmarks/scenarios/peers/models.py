@@ -64,7 +64,7 @@ SHAPES = {
     "opus": Shape(vocabulary=65_001),
     "tiny11": replace(_SMALL, vocabulary=32_000, activation="relu", is_ssru=True, shortlist=True, growth=2),
 }
-"""By name: "opus" has OPUS-MT's own sizes, and "tiny11" those of Firefox's models."""
+"""The models by name: "opus" has OPUS-MT's own sizes, and "tiny11" those of Firefox's models."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ class Outcome:
     """What became of a workload."""
 
     call_seconds: list[float] = field(default_factory=list)
-    """Of each interactive call, from its arrival to its last answer."""
+    """The seconds of each interactive call, from its arrival to its last answer."""
     num_answered: dict[Priority, int] = field(default_factory=lambda: dict.fromkeys(Priority, 0))
     """Sentences answered, by priority."""
     seconds: float = 0.0

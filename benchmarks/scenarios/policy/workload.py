@@ -1,4 +1,4 @@
-"""Who comes when: callers at random moments, jobs that always have more, and a queue that is never empty."""
+"""The arrivals: callers at random moments, jobs that always have more, and a queue that is never empty."""
 
 import csv
 import random

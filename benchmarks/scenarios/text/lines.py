@@ -56,7 +56,7 @@ class Line:
     same_as: str | None = None
     """The text whose translation it has."""
     languages: tuple[str, str] = ("", "")
-    """Of a message, those that it is translated between."""
+    """The languages that a message is translated between."""
 
     @property
     def is_html(self) -> bool:
@@ -237,7 +237,7 @@ class HardText:
     text: str
     kind: str
     must: Sequence[Sequence[str]]
-    """Of each of these lists one must be there."""
+    """Lists of words, of each of which one must be there."""
     must_not: Sequence[str]
     is_html: bool
 

@@ -38,7 +38,7 @@ class TokenizedText:
     ids: list[int]
     """Token ids, without begin- or end-of-sentence."""
     spans: list[tuple[int, int]]
-    """For each token the half-open range of code points of `text` that it covers; may be empty."""
+    """The half-open range of code points of `text` that each token covers; may be empty."""
 
 
 class Tokenizer:

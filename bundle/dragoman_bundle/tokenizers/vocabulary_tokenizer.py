@@ -115,7 +115,7 @@ class VocabularyTokenizer(Tokenizer):
         return isinstance(other, VocabularyTokenizer) and self.vocabulary == other.vocabulary
 
     def _ids(self, code: str, pieces: Sequence[str]) -> list[int]:
-        """Of the text's language token and pieces; nothing where there is neither."""
+        """The ids of the text's language token and of its pieces; nothing where there is neither."""
         if not code and pieces and self.language_token is not None:
             code = self.language_token
         return [self._id_of.get(piece, self.unk_id) for piece in ((code, *pieces) if code else pieces)]

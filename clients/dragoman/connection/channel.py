@@ -77,7 +77,8 @@ MAX_PONG_SECONDS = 20.0
 
 
 def ping_options(seconds: float | None) -> Options:
-    """Of a server that is silent for so long, or never where None; it then has as long again to answer.
+    """Channel options that notice a server which is silent for so long; it then has as long again to answer.
+    None never asks.
 
     A machine that is gone, or a process that is stopped, says no more that a connection has ended.
     Raises InvalidRequestError for what is no such time.

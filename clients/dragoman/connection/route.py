@@ -21,10 +21,10 @@ from dragoman.connection.channel import (
 from dragoman.errors import DragomanError, InvalidRequestError, UnavailableError
 
 TLS_SCHEME = "grpcs://"
-"""Before an address that is reached over TLS, with the roots that gRPC trusts by default."""
+"""The scheme of an address that is reached over TLS, with the roots that gRPC trusts by default."""
 
 GRPC_SCHEMES = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "vsock:", "xds:")
-"""Before an address that gRPC looks up in its own ways, without a port in some."""
+"""The schemes of addresses that gRPC looks up in its own ways, without a port in some."""
 
 
 ELSEWHERE = 2

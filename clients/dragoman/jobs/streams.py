@@ -24,7 +24,7 @@ from dragoman_files.format import Unit
 FIRST_WAIT_SECONDS = 0.5
 MAX_WAIT_ALONE_SECONDS = 30.0
 MAX_WAIT_SECONDS = 5.0
-"""Between tries of a server that is away while others work: it is used again that soon."""
+"""The longest wait between tries of a server that is away while others work: it is used again that soon."""
 AHEAD = 4
 """Windows of all streams that may be done while the first of them is not."""
 

@@ -67,7 +67,7 @@ class Units:
     taken first, by any of them."""
 
     def __init__(self, units: Iterator[Unit], *, max_ahead: float = math.inf) -> None:
-        """At most `max_ahead` units are read whose results were not handed out: those of a server that hangs
+        """Reads at most `max_ahead` units whose results were not handed out: those of a server that hangs
         hold up all others' only so far."""
         self._units = units
         self._max_ahead = max_ahead

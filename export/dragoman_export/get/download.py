@@ -28,9 +28,9 @@ from dragoman_export.get.registry import RemoteFile
 
 MAX_INDEX_BYTES = 64 << 20
 MAX_UNPACKED_BYTES = 4_000_000_000
-"""Of a file whose registry does not say how large it is."""
+"""The limit of a file whose registry does not say how large it is."""
 ATTEMPTS = 5
-"""Without a byte of progress, before giving up."""
+"""The number of tries without a byte of progress before giving up."""
 TIMEOUT_SECONDS = 60.0
 _CHUNK = 1 << 18
 _HEADERS = {"User-Agent": "dragoman", "Accept-Encoding": "identity"}

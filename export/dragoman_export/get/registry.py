@@ -46,7 +46,7 @@ ADDRESSES = {
     "hf": Address(index="https://huggingface.co"),
     "argos": Address(index="https://raw.githubusercontent.com/argosopentech/argospm-index/main/index.json"),
 }
-"""By registry, the best for a CPU first."""
+"""The addresses by registry, the best for a CPU first."""
 
 
 def mirrored(base: str) -> dict[str, Address]:
@@ -68,7 +68,7 @@ class RemoteFile:
     size: int | None = None
     """Bytes that travel."""
     sha256: str = ""
-    """Of what travels; "" where the registry has none."""
+    """The digest of what travels; "" where the registry has none."""
     git_sha1: str = ""
     """Git's name of it, likewise."""
     unpacked_size: int | None = None

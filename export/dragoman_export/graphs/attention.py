@@ -48,7 +48,7 @@ def check_head_width(width: int, heads: int) -> None:
 
 
 def make_mask(build: GraphBuilder, inside_XN: ir.Value) -> Mask:
-    """Of numbers that are 1 where a position counts, and else 0."""
+    """Makes a mask of numbers that are 1 where a position counts, and else 0."""
     inside_X1N = build.op("Unsqueeze", [inside_XN, build.constant([1])])
     inside_X11N = build.op("Unsqueeze", [inside_X1N, build.constant([1])])
     column = build.op("Unsqueeze", [inside_X1N, build.constant([3])])

@@ -243,7 +243,7 @@ class GraphBuilder(Nodes):
         return self.op("Squeeze", [vector], [])
 
     def reshape(self, value: ir.Value, sizes: Sequence[int] | ir.Value, shape: AnyShape = None) -> ir.Value:
-        """Of sizes that are numbers 0 stands for the value's own, and -1 for what is left."""
+        """Reshapes a value; a size of 0 stands for the value's own, and -1 for what is left."""
         target = sizes if isinstance(sizes, ir.Value) else self.constant(sizes)
         return self.op("Reshape", [value, target], shape)
 

@@ -109,10 +109,8 @@ def export_ready(model: Seq2Seq) -> Seq2Seq:
 
 
 def best_continuations(token_score_RV: Tensor, score_SK: Tensor) -> tuple[Tensor, Tensor]:
-    """Of a sentence's running scores the 2K best, descending, and their places among its K·V: [S, 2K] each.
-
-    `score_SK` is what each row has so far, and `token_score_RV` what each token adds to it.
-    """
+    """The 2K best running scores of each sentence, descending, and their places among its K·V: [S, 2K] each.
+    `score_SK` is what each row has so far, and `token_score_RV` what each token adds to it."""
     sentences, beam = score_SK.shape
     vocabulary = token_score_RV.shape[-1]
     size = block_size(vocabulary)
@@ -143,7 +141,7 @@ Attributes = dict[
 ]
 
 GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
-"""For each gate in ONNX's order its place in PyTorch's: i f g o -> i o f c, and r z n -> z r h."""
+"""The place in PyTorch's order of each gate in ONNX's: i f g o -> i o f c, and r z n -> z r h."""
 ACTIVATIONS = {"RNN_TANH": "Tanh", "RNN_RELU": "Relu"}
 """ONNX's names of what a simple network's states go through, by PyTorch's mode of the layer."""
 

@@ -79,7 +79,8 @@ def end_step(build: GraphBuilder, features_RD: ir.Value, inputs: StepInputs) -> 
 def _best(
     build: GraphBuilder, scores_RV: ir.Value, inputs: StepInputs, barred_V: ir.Value | None
 ) -> tuple[ir.Value, ir.Value]:
-    """Of a sentence's running scores the 2K best, descending, and their places among its K·V: [S, C] each."""
+    """The 2K best running scores of each sentence, descending, and their places among its K·V: [S, C]
+    each."""
     rows_R1, vocabulary = build.reshape(inputs.score, [-1, 1], ["K*S", 1]), build.rows(Name.OUTPUT)
     num_sentences, beam = build.size(inputs.score, 0), build.size(inputs.score, 1)
     by_sentence = build.op("Concat", [num_sentences, build.constant([-1])], axis=0)

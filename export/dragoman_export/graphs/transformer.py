@@ -114,7 +114,7 @@ class _Side:
         return [f"cell{number}"] if self._a.past == "ssru" else [f"keys{number}", f"values{number}"]
 
     def _shape(self, name: str, first: Size, positions: Size) -> list[Size]:
-        """Of a tensor of memory or state, whose keys and values are of so many positions."""
+        """The shape of a tensor of memory or state, whose keys and values are of so many positions."""
         if name in ("age", "mask"):
             return [first] if name == "age" else [first, positions]
         if name.startswith("cell"):

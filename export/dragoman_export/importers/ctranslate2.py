@@ -51,9 +51,10 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFErr
 METADATA_FILE = "metadata.json"
 MODEL_FOLDER = "model"
 NEEDED = (METADATA_FILE, "sentencepiece.model", "bpe.model", "README.md", MODEL_FOLDER)
-"""Of a package's folder: beside them it holds what cuts text into sentences."""
+"""The files that are needed of a package's folder, which also holds what cuts text into sentences."""
 LENGTH_PENALTY = 0.2
-"""As Argos Translate decodes, with a beam of 4, as other models of CTranslate2's are by default."""
+"""The penalty that Argos Translate decodes with, with a beam of 4, as other models of CTranslate2's do by
+default."""
 DIFFERENCES = """\
 - There a hypothesis' log-probability is divided by length^a, its end counted; here by ((5 + length) / 6)^a
   (Wu et al. 2016, equation 14), with the same length penalty a.

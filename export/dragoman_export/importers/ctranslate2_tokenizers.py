@@ -138,7 +138,7 @@ def _read(path: Path, settings: Settings) -> Vocabulary:
 
 
 def _lines(text: str) -> list[str]:
-    """Only line feeds end a line: some tokens are what others would take for an end."""
+    """The lines of a file that only line feeds end: some tokens are what others would take for an end."""
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()

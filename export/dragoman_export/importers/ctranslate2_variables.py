@@ -19,12 +19,12 @@ from dragoman_export.importers.files import Cursor, FormatError
 
 READABLE_VERSIONS = range(2, 7)
 _TYPES = ("<f4", "i1", "<i2", "<i4", "<f2", ml_dtypes.bfloat16)
-"""By the number that stands for each from version 4 on."""
+"""The types by the number that stands for each from version 4 on."""
 _TYPE_OF_SIZE = {4: "<f4", 2: "<i2", 1: "i1"}
-"""Before version 4 only the size of an item is told."""
+"""The type by the size of an item, all that is known before version 4."""
 Floats = NDArray[np.float32]
 _INT16_SCALE = 1000.0
-"""Of the oldest int16 models, which do not tell it."""
+"""The scale of the oldest int16 models, which do not tell it."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class BinaryModel:
 
     path: Path
     version: int
-    """Of the layout."""
+    """The version of the layout."""
     spec: str
     """Name of the kind of model, such as "TransformerSpec"."""
     revision: int
-    """Of the kind of model."""
+    """The revision of the kind of model."""
     variables: Mapping[str, NDArray[Any]]
     """Tensors, and single numbers without axes: views of the file."""
     aliases: Mapping[str, str]

@@ -26,7 +26,8 @@ NUM_HEADS = {"": 8, "TransformerBase": 8, "TransformerBig": 16, "TransformerSpec
 """The kinds of models that are read, and their heads where nothing tells them."""
 REVISIONS = range(2, 8)
 ACTIVATIONS: tuple[Activation, ...] = ("relu", "gelu-tanh", "swish", "gelu", "gelu-sigmoid")
-"""By CTranslate2's numbers. Behind them are tanh and the logistic function, which our Transformer has not."""
+"""The activations by CTranslate2's numbers. The next two there are tanh and the logistic function, which our
+Transformer has not."""
 PARTS = {
     "self_attention.input": "self_attention/linear_0",
     "self_attention.output": "self_attention/linear_1",

@@ -214,7 +214,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _read_archive(path: Path, mapped: mmap.mmap) -> dict[str, NDArray[Any]]:
-    """As PyTorch 1.6 and later write: a pickle, and an uncompressed file for each storage."""
+    """Reads what PyTorch 1.6 and later write: a pickle, and an uncompressed file for each storage."""
     with zipfile.ZipFile(path) as archive:
         pickled = next(name for name in archive.namelist() if name.endswith("/data.pkl"))
         folder = pickled.removesuffix("data.pkl")
@@ -232,7 +232,8 @@ def _read_archive(path: Path, mapped: mmap.mmap) -> dict[str, NDArray[Any]]:
 
 
 def _read_stream(mapped: mmap.mmap) -> dict[str, NDArray[Any]]:
-    """As PyTorch before 1.6 wrote: pickles, the last one of the keys of storages, which then follow."""
+    """Reads what PyTorch before 1.6 wrote: pickles, the last one of the keys of storages, which then
+    follow."""
     if _Unpickler(mapped).load() != _MAGIC:
         raise FormatError("it is neither a file of PyTorch nor of safetensors")
     _Unpickler(mapped).load(), _Unpickler(mapped).load()  # The format's version, and the machine's kind.

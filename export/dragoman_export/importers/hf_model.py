@@ -52,7 +52,7 @@ _DEFAULTS = {
         "scale_embedding": True,
     },
 }
-"""By type; NLLB's models are of M2M100's."""
+"""The settings that a configuration leaves out, by type of model; NLLB's models are of M2M100's."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -156,7 +156,7 @@ class Vocabulary:
     """The pieces of one side, and what cuts text into them."""
 
     path: Path
-    """Of the file that numbers the pieces."""
+    """The path of the file that numbers the pieces."""
     model: bytes
     ids: Mapping[str, int]
 

@@ -27,7 +27,7 @@ NOT_TRANSPOSED = "Wemb"
 _VERSION, _ENCRYPTED = 1, 2
 _TYPES = {0x0404: "<f4", 0x0402: "<f2", 0x0101: "i1"}
 _INTGEMM8 = (0x4101, 0x10101)
-"""Of Firefox's fork, and of Marian."""
+"""The types of 8-bit matrices of Firefox's fork, and of Marian."""
 _MAX_AXES = 4
 
 
@@ -42,7 +42,7 @@ class Items:
     stored: dict[str, StoredWeight] = field(default_factory=dict)
     """Matrices in 8 bits, as [outputs, inputs]."""
     alphas: dict[str, float] = field(default_factory=dict)
-    """By the name of the product's matrix: 127 / its largest input."""
+    """The factors by name of the product's matrix: 127 / its largest input."""
 
 
 def read_items(path: Path) -> Items:

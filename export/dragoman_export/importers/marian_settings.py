@@ -64,7 +64,7 @@ class Settings:
     """What a configuration says of a model."""
 
     architecture: Architecture
-    """Without the token that begins a translation, which no configuration names."""
+    """The architecture without the token that begins a translation, which no configuration names."""
     tied_source: bool
     tied_output: bool
     """Whether the output layer's matrix is the target embedding."""

@@ -20,7 +20,8 @@ from dragoman_export.reference.imported import StoredWeight
 
 SQUASHED = {"Tanh", "Sigmoid"}
 RECURRENT = {"LSTM", "GRU", "RNN"}
-"""Of these the states are, y and y_h, but for those of a ReLU: each is a tanh, or a gate's share of one."""
+"""The operators whose states, y and y_h, are bounded, but for those of a ReLU: each is a tanh, or a gate's
+share of one."""
 MOVED = ("Gather", "Reshape", "Transpose", "Slice", "Split", "Squeeze", "Unsqueeze", "Expand", "Identity")
 """Operators whose results are values of their first input."""
 ALL = slice(None)
@@ -50,7 +51,8 @@ def _bounded_results(node: ir.Node, known: Collection[ir.Value]) -> Sequence[ir.
 
 
 def _is_bounded(value: ir.Value | None, known: Collection[ir.Value]) -> bool:
-    """Of constants only zeros are: what others scale down is too small for steps of 1/127."""
+    """Whether a value is bounded. Of constants only zeros are: what others scale down is too small for steps
+    of 1/127."""
     array = constant_array(value)
     return value in known if array is None else not array.any()
 

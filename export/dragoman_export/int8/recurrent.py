@@ -104,7 +104,7 @@ def _inside(int8: Int8Graph, source: ir.Value, length: ir.Value) -> ir.Value:
 
 
 def _last(int8: Int8Graph, states: ir.Value, direction: str, length: ir.Value) -> ir.Value:
-    """Of states [T, S, H] in their own order those where a direction ends: [S, H]."""
+    """The states [S, H] where a direction ends, of all [T, S, H] in their own order."""
     zero, one = int8.named("int8.zero", np.int64(0)), int8.named("int8.one", np.int64(1))
     if direction == "backward":
         return int8.op("Gather", [states, zero])

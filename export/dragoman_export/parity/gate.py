@@ -49,7 +49,7 @@ class Parity:
     num_sentences: int
     """Sentences decoded by a beam search of both."""
     num_identical: int | None
-    """Of these, those whose best hypotheses are the same tokens; None where fp32, for which alone the
+    """The number of these whose best hypotheses are the same tokens; None where fp32, for which alone the
     reference searches, was not asked for."""
     num_tokens: int
     """Tokens compared step by step along the reference's translations of the text."""

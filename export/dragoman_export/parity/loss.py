@@ -83,7 +83,7 @@ class Words:
 
     @property
     def places_N(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Of each token its place in its sentence, and that of its sentence."""
+        """The place of each token in its sentence, and that of its sentence."""
         position_N, sentence_N = np.nonzero(self.runs_US)
         return position_N, sentence_N
 
@@ -153,7 +153,7 @@ class OwnWords(Words):
             runs_S = runs_S & (token_S != eos_id)
         self.read_US, self.drawn_US, self.runs_US, entropy_US = map(np.stack, zip(*seen, strict=True))
         self.entropy_N: Floats = entropy_US[self.runs_US]
-        """Of what the model says of the next token, in nats."""
+        """The entropy of what the model says of the next token, in nats."""
         self.answers = _answers(parts, self.runs_US, steps.tensors())
 
 

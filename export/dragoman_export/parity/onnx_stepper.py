@@ -138,7 +138,8 @@ class ShortlistStepper(OnnxStepper):
 
     @property
     def output_weights(self) -> int:
-        """Of the output layer: what a sentence has a copy of whose candidates are all."""
+        """The number of the output layer's weights, which a sentence has a copy of whose candidates are
+        all."""
         outputs = {output.name: output for output in self._shortlist.get_outputs()}
         return self.vocabulary_size * int(outputs["memory.output_weight"].shape[1])
 
@@ -157,7 +158,7 @@ class ShortlistStepper(OnnxStepper):
     def run_step(
         self, context: Context, token_SK: Ids, parent_SK: Ids, score_SK: Scores, *, forced_SK: Ids
     ) -> tuple[Arrays, Context]:
-        """As without a shortlist; the score of a forced token that is no candidate means nothing."""
+        """Steps as without a shortlist; the score of a forced token that is no candidate means nothing."""
         offered_S1C = (context.memory["memory.candidate"] * context.memory["memory.candidate_mask"])[:, None]
         place_SK = (offered_S1C == forced_SK[:, :, None]).argmax(axis=2)
         return super().run_step(context, token_SK, parent_SK, score_SK, forced_SK=place_SK)

@@ -55,7 +55,7 @@ class CheckText:
 
     lines: tuple[str, ...]
     origin: str
-    """As a card says it."""
+    """The origin as a card says it."""
 
     @classmethod
     def of(cls, lines: Sequence[str], origin: str) -> "CheckText":

@@ -67,7 +67,8 @@ class Part(NamedTuple):
     """ "encoder" or "decoder"."""
     layer: int
     name: str
-    """As a decoder has it; `self_attention` and `self_residual` stand for an encoder's attention, too."""
+    """The layer's name as a decoder has it; `self_attention` and `self_residual` stand for an encoder's
+    attention, too."""
     outputs: int
     inputs: int
     """0 of a norm."""
@@ -154,8 +155,8 @@ class Imported:
 
     architecture: Architecture
     weights: Mapping[str, Floats]
-    """By the names of our Transformer's parameters; matrices are [outputs, inputs]."""
+    """The weights by the names of our Transformer's parameters; matrices are [outputs, inputs]."""
     stored: Mapping[str, StoredWeight] = field(default_factory=dict)
-    """Of the weights, those that the file has in 8 bits."""
+    """Those of the weights that the file has in 8 bits."""
     steps: Mapping[str, float] = field(default_factory=dict)
     """What rows count in that go into the product with a weight, where the file says it."""

@@ -28,7 +28,7 @@ class ShortlistGraphs:
     shortlist: ir.Model
     """candidates -> the memory that belongs to them."""
     decoder_step: ir.Model
-    """As the step without a shortlist, but for that memory, and `forced` as a place among the candidates."""
+    """The step without a shortlist, but for that memory, and `forced` as a place among the candidates."""
 
 
 def make_shortlist_graphs(graphs: Graphs) -> ShortlistGraphs:

@@ -33,10 +33,8 @@ class QueueFullError(EngineError):
         is_bulk: bool = False,
         expected_seconds: float = 0.0,
     ) -> None:
-        """With `is_bulk` the numbers are of bulk sentences, which may fill only their share of the queue.
-
-        Those that wait take about `expected_seconds`; 0 where nobody knows.
-        """
+        """Says how full the queue is; with `is_bulk` of bulk sentences, which may fill only their share of
+        it. Those that wait take about `expected_seconds`; 0 where nobody knows."""
         self.expected_seconds = expected_seconds
         super().__init__(
             f"{num_sentences} {'bulk ' * is_bulk}sentences do not fit in the queue: "

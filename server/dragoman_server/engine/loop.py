@@ -77,14 +77,13 @@ class Engine:
         scheduler: Scheduler | None = None,
         number: int = 0,
     ) -> None:
-        """With `timeout_seconds`, an engine that takes longer for one run of a graph counts as ended. The
-        `scheduler` is one of the limits unless it is given. `number` tells engines of a model apart.
-        """
+        """Makes an engine that counts as ended when one run of a graph takes longer than `timeout_seconds`.
+        The `scheduler` is one of the limits unless it is given. `number` tells engines of a model apart."""
         self._decoder = decoder
         self._number = number
         self._tell = listener
         self.num_left: Mapping[Priority, int] = dict.fromkeys(Priority, 0)
-        """By priority, how many of those submitted no longer wait, as of the last turn."""
+        """The number of those submitted that no longer wait, by priority, as of the last turn."""
         self.num_running = 0
         """Sentences that are being encoded or decoded, as of the last turn."""
         self._inbox = Inbox()
@@ -186,7 +185,7 @@ class Engine:
         self._on_change()
 
     def _show_life(self) -> None:
-        """Between two runs of the graphs."""
+        """Shows that the engine lives, between two runs of the graphs."""
         if self._heartbeat:
             self._heartbeat.answer()
         self._tell(events.TurnEnded())

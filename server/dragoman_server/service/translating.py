@@ -206,7 +206,7 @@ def _is_small(request: TranslationRequest) -> bool:
 
 
 async def _run(executor: Executor | None, work: Callable[[], T]) -> T:
-    """Without an executor it is done at once, on the event loop."""
+    """Runs work in an executor; without one it is done at once, on the event loop."""
     if executor is None:
         return work()
     return await asyncio.get_running_loop().run_in_executor(executor, work)

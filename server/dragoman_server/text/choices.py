@@ -29,7 +29,7 @@ _NUM_SAMPLES = 200
 
 
 class Syntax(enum.Enum):
-    """Who reads a message."""
+    """The program that reads a message."""
 
     ICU = "icu"
     FLUENT = "fluent"

@@ -19,9 +19,9 @@ class Mapped:
     text: str
     origin: str
     starts: Sequence[int]
-    """For each code point of `text`, where the range of the origin begins that it stands for."""
+    """The beginning of the range of the origin that each code point of `text` stands for."""
     ends: Sequence[int]
-    """For each code point of `text`, where that range ends."""
+    """The end of that range."""
 
     @classmethod
     def of(cls, text: str) -> "Mapped":

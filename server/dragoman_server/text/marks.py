@@ -103,7 +103,7 @@ class Mark:
     """The translation's text in its place; None keeps the caller's. Of an element the start tag, None where
     that stands before the range that is looked at."""
     closing: str | None = None
-    """Of an element, the end tag; None where it stands behind the range."""
+    """The end tag of an element; None where it stands behind the range."""
 
     @property
     def how(self) -> How:

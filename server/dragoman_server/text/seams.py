@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Seams:
-    """In a translation whose source is of the other kind."""
+    """Seams in a translation whose source is of the other kind."""
 
     target: str
     is_markup: bool = False
@@ -107,7 +107,8 @@ def _in_context(tokens: Sequence[_Token]) -> Iterator[tuple[_Token, str, str]]:
 
 
 def _narrow(tokens: Sequence[_Token]) -> str:
-    """With a space behind what closes and before what opens, unless another such mark stands there."""
+    """The text with a space behind what closes and before what opens, unless another such mark stands
+    there."""
     written: list[str] = []
     is_due = False
     for token, before, _ in _in_context(tokens):

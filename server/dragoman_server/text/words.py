@@ -76,8 +76,8 @@ def unbroken(text: str) -> Iterator[Span]:
 
 
 class _Traits(dict[int, str]):
-    """By code point a letter for what `goes_on` asks about it: "w" for one of a word, "u" where its script
-    writes no spaces, "m" and "v" for such marks, "o" for any other."""
+    """The traits of characters by code point, for what `goes_on` asks: "w" for one of a word, "u" where its
+    script writes no spaces, "m" and "v" for such marks, "o" for any other."""
 
     def __missing__(self, code_point: int) -> str:
         character = chr(code_point)

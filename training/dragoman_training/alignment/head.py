@@ -36,7 +36,7 @@ BATCH = 20
 
 Pair = tuple[Sequence[int], Sequence[int]]
 TokenAlignment = dict[int, int]
-"""For target positions the source position that each comes from."""
+"""The source position that each target position comes from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class ChosenHead:
     reason: str = ""
     """Which it is and why, for people."""
     share: float = 0.0
-    """Of the links, those that its strongest weights have too."""
+    """The share of the links that its strongest weights have too."""
 
 
 def choose_head(

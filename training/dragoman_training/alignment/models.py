@@ -60,7 +60,7 @@ class Step:
     pair_P: Numbers
     posterior_L: Posteriors
     log_likelihood: float
-    """In nats; where not all alignments are summed, of those that are."""
+    """The log-likelihood in nats; where not all alignments are summed, of those that are."""
     next: "Model"
     """The model whose own parameters make the expected counts likelier."""
 

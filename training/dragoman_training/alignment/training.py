@@ -30,8 +30,8 @@ class TrainingOptions:
     model: str = "hmm"
     """The last of the chain."""
     iterations: Sequence[int] = ()
-    """Of each model of the chain; a model with none is left out. Without numbers: `DEFAULT_ITERATIONS`, and
-    model 2 only where it is the last."""
+    """The iterations of each model of the chain; a model with none is left out. Without numbers:
+    `DEFAULT_ITERATIONS`, and model 2 only where it is the last."""
     diagonal: bool = False
     """Whether model 2 has the diagonal of Dyer et al. 2013 in place of a table."""
     agreement: bool = True
@@ -72,10 +72,10 @@ class Iteration:
 
     model: str
     number: int
-    """From 1 on."""
+    """The number of the pass, from 1 on."""
     num_iterations: int
     perplexity: tuple[float, float]
-    """Of target words given source words, and the reverse, as the pass began."""
+    """The perplexities of target words given source words, and the reverse, as the pass began."""
     seconds: float
     """Since the training began."""
 

@@ -19,7 +19,7 @@ from dragoman_training.classics.climbing import NEVER, Counts, Parameters, Text,
 from dragoman_training.classics.word_classes import learn_classes
 
 NUM_FERTILITIES = 10
-"""From 0 on. More words of one source word are next to impossible."""
+"""The number of fertilities, from 0 on. More words of one source word are next to impossible."""
 NUM_CLASSES = 50
 MAX_WORDS = 100
 """A longer sentence keeps the alignment that climbing would start from."""
@@ -95,13 +95,13 @@ class Priors:
     """Counts in addition to those of the corpus."""
 
     fertility: float = 10.0
-    """Of each word, spread as all words' fertilities are."""
+    """The count of each word's fertilities, spread as those of all words are."""
     place: float = 5.0
-    """Of each source position in model 3, along the diagonal."""
+    """The count of each source position in model 3, along the diagonal."""
     class_jump: float = 20.0
-    """Of each class, spread as the jumps of all classes are."""
+    """The count of each class's jumps, spread as those of all classes are."""
     jump: float = 0.1
-    """Of each jump."""
+    """The count of each jump."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -124,7 +124,7 @@ class FertilityModel(Model):
     priors: Priors = Priors()
     max_alignments: int = MAX_ALIGNMENTS
     alignment_U: Ids | None = None
-    """In training: the best alignment so far."""
+    """The best alignment so far, in training."""
 
     @classmethod
     def after(cls, before: Model | None, direction: Direction, lexicon_P: Numbers) -> Self:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
 """Okabe and Ito (2008): distinct to most people with another colour vision."""
 SHADES = "Greys"
-"""Of heat maps: one colour, darker where there is more, in print too."""
+"""The colours of heat maps: one, darker where there is more, in print too."""
 
 _SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",

@@ -33,7 +33,7 @@ class Listed:
 
     text: str
     features_F: NDArray[np.float64]
-    """In the order of `FEATURES`; 0 for a member that there is not."""
+    """The features in the order of `FEATURES`; 0 for a member that there is not."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -221,7 +221,7 @@ class Findings:
     translations: tuple[str, ...]
     """The same as text."""
     head: ChosenHead | None
-    """Of which head its attention is; None but of a Transformer."""
+    """The head whose attention it is; None but of a Transformer."""
     sharpness: Sharpness | None
     """How its attention is spread; None without attention."""
     centres: Centres | None

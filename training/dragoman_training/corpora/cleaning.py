@@ -13,10 +13,10 @@ from dragoman_training.corpora.tables import Pair, draw, pick, stop_words, words
 
 MAX_WORDS = 80
 MAX_LENGTH_RATIO = 2.5
-"""Of the sides' characters, once the longer has more than `SHORT_CHARACTERS`."""
+"""The limit of the ratio of the sides' characters, once the longer has more than `SHORT_CHARACTERS`."""
 SHORT_CHARACTERS = 24
 SHARE_WITH_TAGS = 0.1
-"""Of the pairs with the same tags on both sides so many keep them."""
+"""The share of the pairs with the same tags on both sides that keep them."""
 MAX_PLACEHOLDERS = 3
 
 EMPTY = "with an empty side"

@@ -17,9 +17,9 @@ from dragoman_training.corpora.tables import Pair, draw, stop_words
 WEIGHTS = ((300, 4), (50, 8), (8, 10), (1, 6), (0, 1))
 """How often a word is put into sentences beside others, one that is met at least so often in the corpora."""
 MAX_WORDS = 14
-"""Of the sentence."""
+"""The limit of the sentence's words."""
 MIN_LETTERS = 4
-"""Of a word that gives way: shorter ones have many senses."""
+"""The limit of the letters of a word that gives way: shorter ones have many senses."""
 _ADJECTIVE_ENDINGS = ("e", "en", "er", "es", "em", "")
 _WEAK = re.compile(r"(?:e|ent|ant|ist|oge|at|herr|mensch|bär)$")
 """Masculine nouns that end otherwise in the accusative."""

@@ -23,7 +23,7 @@ MAX_REPEATS = 3
 MAX_MACHINE_PAIRS = 300_000
 VALIDATED_SOURCE = "microsoft-docs"
 SHARE_VALIDATION = 0.0012
-"""Of that source's pairs so many are held out to validate on."""
+"""The share of that source's pairs that are held out to validate on."""
 IN_TEST_SET = "in a test set"
 HELD_OUT = "held out"
 NO_SENTENCE = "of a machine: no plain sentence"
@@ -88,7 +88,7 @@ class Prepared:
         known = {word for entry in self.entries for word in (entry.english, entry.other)}
         prose = (line for path in paths_of("prose", folder, language) for line in read_lines(path))
         self.names = variants.find_names(prose, known)
-        """Of people and places."""
+        """The names of people and places."""
 
     def allowed(self, pairs: Iterable[Pair], left_out: Counter[str]) -> Iterator[Pair]:
         """The pairs without a side that stands in a test set or is held out."""
@@ -148,7 +148,7 @@ def _cleanest(pairs: Iterable[Pair], left_out: Counter[str]) -> list[Pair]:
 
 
 SHARE_OF_STRINGS = 0.1
-"""Of the interface strings of at most `MAX_STRING_WORDS` words, by their English side."""
+"""The share of interface strings, by their English side, of at most `MAX_STRING_WORDS` words."""
 MAX_STRING_WORDS = 4
 
 

@@ -54,7 +54,7 @@ class Source:
     """A corpus of pairs."""
 
     name: str
-    """As the report calls it."""
+    """The corpus' name in the report."""
     files: tuple[str, ...]
     """Below the data's folder, with `{other}` for the language that is not English: a tab-separated file with
     English first, or a file for each language that ends in `{side}`. Each that there is is read."""

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dragoman_training.corpora.tables import Pair, draw, words
 
 SHARE_RENAMED = 0.8
-"""Of the pairs with a name."""
+"""The share of the pairs with a name that get another."""
 SHARE_FOUND = 0.7
-"""Of the names that replace others, those found in novels: a model learns to copy names."""
+"""The share of the names that replace others which were found in novels: a model learns to copy names."""
 SHARE_IN_CAPITALS = 0.02
 SHARE_IN_LOWER_CASE = 0.03
 SHARE_WITHOUT_STOP = 0.06

@@ -20,7 +20,7 @@ from dragoman_training.corpora.tables import Pair, draw, sources
 from dragoman_training.data.files import read_lines
 
 SHARE_TAGGED = 0.5
-"""Of the pairs whose form of address is sure so many have its tag: a text without one has any."""
+"""The share of the pairs whose form of address is sure that have its tag: a text without one has any."""
 MAX_SHORT_WORDS = 4
 NUM_SAMPLES = 40
 VALIDATION = {"tatoeba": 500, "documentation": 300, "interface": 200}

@@ -20,9 +20,9 @@ ONE_SIDED = "with an empty side"
 REASONS = (TOO_LONG, ONE_SIDED, MANY_CHARACTERS, UNEQUAL, COPIES, DUPLICATES, OTHER_SOURCE, OTHER_TARGET)
 """Why pairs are left out, in the order in which it is reported."""
 LANGUAGE_MARGIN = 8.0
-"""By how much, as a logarithm of likelihood, another language must be more likely than the one asked for. A
-name or a loan is little; a sentence of another language is more. Of Tatoeba's German, English, French and
-Spanish sentences this leaves out 1 to 5 in 1,000, and 97 to 100% of those of another of the four."""
+"""The logarithm of likelihood by which another language must be more likely than the one asked for. A name or
+a loan is little; a sentence of another language is more. Of Tatoeba's German, English, French and Spanish
+sentences this leaves out 1 to 5 in 1,000, and 97 to 100% of those of another of the four."""
 MAX_LANGUAGE_CHARACTERS = 500
 """Characters of a side by which its language is told."""
 

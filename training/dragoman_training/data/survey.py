@@ -33,7 +33,7 @@ class FileFacts:
     """Size, inode, and when its contents and its entry were changed, in nanoseconds."""
     num_lines: int
     sha256: str
-    """Of what it holds, unzipped."""
+    """The digest of what it holds, unzipped."""
 
 
 def stamp_of(path: Path) -> tuple[int, ...]:

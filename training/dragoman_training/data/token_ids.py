@@ -126,7 +126,7 @@ class TokenizedCorpus(TokenizedPairs):
     links: TokenIds | None = None
     """Which tokens come from which, as `link_blocks` has it, where that was asked for."""
     fingerprint: str
-    """As `Corpus.fingerprint` says it of those that were read."""
+    """The fingerprint that `Corpus.fingerprint` has of those that were read."""
     shares: Sequence[tuple[int, float]]
     """Of each part, in order, how many pairs it has, and how often each comes in an epoch, on average."""
 

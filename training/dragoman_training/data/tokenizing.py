@@ -47,7 +47,7 @@ class TokenBlock(token_ids.TokenizedPairs):
 
     part_number: int = 0
     checksums: Checksums
-    """Of the pairs with two sides."""
+    """The checksums of the pairs with two sides."""
 
 
 def tokenize(

@@ -61,10 +61,8 @@ def read_training_corpus(
 
 
 def read_validation_pairs(checkpoint: Checkpoint, folder: Path | None = None, *, max_pairs: int) -> Corpus:
-    """At most so many of the validation pairs, evenly spread, from where `read_training_corpus` looks.
-
-    Raises CorpusError where they can't be read.
-    """
+    """Reads at most so many of the validation pairs, evenly spread, from where `read_training_corpus` looks.
+    Raises CorpusError where they can't be read."""
     data = checkpoint.recipe.data
     return spread(read_corpus(data, "valid", folder or _remembered_folder(checkpoint)[0]), max_pairs)
 

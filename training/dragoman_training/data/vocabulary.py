@@ -21,7 +21,7 @@ from dragoman_training.data.corpus import Corpus
 from dragoman_training.recipe.data import SubwordSamplingConfig, VocabularyConfig
 
 Tokenizers = tuple[Tokenizer, Tokenizer]
-"""Of source and target; one object twice where the vocabulary is shared."""
+"""The tokenizers of source and target; one object twice where the vocabulary is shared."""
 MIN_MAX_SENTENCE_BYTES = 10
 """The least that sentencepiece takes for `max_sentence_length`."""
 
@@ -84,7 +84,7 @@ def _refusal(size: int, said: str) -> str:
 MAX_LATTICES = 20_000
 """Words whose lattices are kept: a corpus has its frequent words again and again."""
 UNKNOWN_PENALTY = 10.0
-"""By how much an unknown character's score is below the lowest of a piece, as in sentencepiece."""
+"""The distance of an unknown character's score below the lowest of a piece, as in sentencepiece."""
 
 
 class SubwordSampler(ABC):

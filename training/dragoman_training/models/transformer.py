@@ -74,9 +74,9 @@ class AlignmentHead:
     """The one of a decoder's heads of cross-attention that looks at what a word comes from."""
 
     layer: int
-    """Of the decoder, from 0 on."""
+    """The layer of the decoder, from 0 on."""
     head: int
-    """Of the layer, from 0 on."""
+    """The head of the layer, from 0 on."""
 
 
 class Transformer(Seq2Seq):

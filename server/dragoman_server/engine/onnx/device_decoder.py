@@ -43,9 +43,8 @@ class DeviceDecoder(OnnxDecoder):
     def __init__(
         self, bundle: BundleGraphs, options: DecoderOptions, sessions: Sessions, *, pads: bool | None = None
     ) -> None:
-        """With `pads`, tensors have few shapes, and rows that nobody needs; None: on a GPU alone, as a CPU
-        computes every row that is padding and has no trouble with shapes.
-        """
+        """Makes a decoder; with `pads`, tensors have few shapes, and rows that nobody needs. None: on a GPU
+        alone, as a CPU computes every row that is padding and has no trouble with shapes."""
         super().__init__(bundle, options, sessions)
         self._pads = options.device != "cpu" if pads is None else pads
         self.regrouper = Regrouper(sessions[REGROUP_GRAPH], self.contract, options, pads=self._pads)

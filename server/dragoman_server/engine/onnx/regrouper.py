@@ -41,7 +41,8 @@ class Regrouper:
         *,
         pads: bool,
     ) -> None:
-        """With `pads`, new parts have as many sentences and rows as `padded_rows` gives."""
+        """Makes a regrouper; with `pads`, new parts have as many sentences and rows as `padded_rows`
+        gives."""
         self._session = session
         self._inputs = {value.name for value in session.get_inputs()}
         self._names = [spec.name for spec in (*contract.memory, *contract.state)]

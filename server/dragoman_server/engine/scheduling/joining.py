@@ -66,7 +66,7 @@ def choose(
 
 
 class Patience:
-    """For each lane, how much the turns weigh that its newcomers let pass."""
+    """The weight, by lane, of the turns that its newcomers let pass."""
 
     def __init__(self, encoding_turns: float = ENCODING_TURNS) -> None:
         self._encoding_turns = encoding_turns

@@ -22,7 +22,8 @@ class Regrouping:
     """The tickets and their places from now on."""
 
     origin_S: IntArray
-    """For each place the place it came from; newcomers are numbered from the end of the old places on."""
+    """The place that the sentence at each place came from; newcomers are numbered from the end of the old
+    places on."""
     tickets: tuple[Ticket, ...]
     """The ticket at each place."""
     source_positions: int

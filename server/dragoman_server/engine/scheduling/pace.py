@@ -11,7 +11,8 @@ from dragoman_server.engine.request import Sentence
 MEMORY_TURNS = 256
 """Turns after which what was observed counts for less than half as much as what is new."""
 MIN_TURNS = 32
-"""Before so many a line is not trusted: a turn may take longer because somebody was encoded in it."""
+"""The number of turns before which a line is not trusted: a turn may take longer because somebody was encoded
+in it."""
 MIN_SPREAD = 0.1
 """Where rows differ by less than this share of their mean, the last one is."""
 MIN_SLOPE = 0.1

@@ -23,7 +23,7 @@ class Ending(NamedTuple):
     """Where a hypothesis ended: enough to rank it and to trace it back."""
 
     log_probability: float
-    """Of all its tokens, the end of the sentence included where there is one."""
+    """The sum over all its tokens, the end of the sentence included where there is one."""
     num_tokens: int
     """The end of the sentence included where there is one."""
     row: int

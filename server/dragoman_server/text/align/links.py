@@ -35,7 +35,7 @@ class Linked:
     sources: Sequence[Span]
     targets: Sequence[Span]
     weight_WV: FloatArray
-    """For each word of the second text, its attention on each of the first: the sum is 1, or 0."""
+    """The attention of each word of the second text on each of the first: the sum is 1, or 0."""
 
     @property
     def links(self) -> list[Alignment]:

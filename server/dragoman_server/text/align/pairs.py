@@ -51,8 +51,8 @@ class PairPart:
     spans: tuple[Span, Span]
     """Its place in the cleaned text, and in the cleaned translation."""
     token_spans: tuple[tuple[Span, ...], tuple[Span, ...]]
-    """For each source token but the end, and for each target token that the model is made to say, its span
-    within the part."""
+    """The spans within the part of each source token but the end, and of each target token that the model is
+    made to say."""
     sentence: Sentence
     """What the engine decodes."""
 
@@ -84,7 +84,7 @@ class AlignedPair:
     num_source_tokens: int
     """Ends included."""
     num_target_tokens: int
-    """Without ends."""
+    """The number of tokens without ends."""
     timings: Timings
 
 

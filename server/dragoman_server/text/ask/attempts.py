@@ -65,7 +65,8 @@ def tokenized(attempt: Attempt, bundle: Bundle, known: Sequence[int] | None = No
 
 
 def with_end(tokens: Sequence[int], bundle: Bundle) -> tuple[int, ...]:
-    """As many source tokens as the model takes, with the end of the sentence; none where there are none."""
+    """The source tokens, as many as the model takes, with the end of the sentence; none where there are
+    none."""
     manifest = bundle.manifest
     end = (manifest.source_ids.eos,) if manifest.source_end else ()
     return (*tokens[: manifest.decoding.max_source_tokens - len(end)], *end) if tokens else ()
@@ -191,7 +192,7 @@ def _words(text: str, span: Span, unit: Span, inserted: Sequence[Mark]) -> Span 
 
 
 def _tags_by_part(tags: Sequence[Mark], spans: Sequence[Span]) -> list[list[Mark]]:
-    """For each of the spans, which are in order and apart, the tags strictly inside of it."""
+    """The tags strictly inside of each of the spans, which are in order and apart."""
     starts = [start for start, _ in spans]
     found: list[list[Mark]] = [[] for _ in spans]
     for tag in tags:

@@ -50,7 +50,7 @@ class TermIndex:
     """Finds any number of terms in one pass over a text (Aho and Corasick 1975)."""
 
     def __init__(self, terms: Sequence[Term], *, stemmed_in: str = "", is_as_written: bool = False) -> None:
-        """Of two terms with the same source the first counts. None has an empty source.
+        """Makes an index; of two terms with the same source the first counts, and none has an empty source.
 
         `stemmed_in` is a language in which translated terms are found by their stems, too. Translations that
         are `is_as_written` have no other capitals.

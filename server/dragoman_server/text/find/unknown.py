@@ -148,7 +148,8 @@ def names_in(
 
 @functools.cache
 def _rules() -> dict[str, tuple[re.Pattern[str], frozenset[str]]]:
-    """By language, what finds a title and in its first group a name behind it, and words that are none."""
+    """The rules by language: an expression for a title and in its first group a name behind it, and words
+    that are none."""
     path = files("dragoman_server.text.find") / "names.toml"
     rules = {}
     for language, table in tomllib.loads(path.read_text(encoding="utf-8")).items():

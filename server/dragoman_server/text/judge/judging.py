@@ -62,7 +62,8 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
 
 
 def distinct(ranked: Iterable[TextT], *, maximum: int) -> Iterator[TextT]:
-    """At most so many of the hypotheses, in their order, no two with the same text and none without any.
+    """Yields at most so many of the hypotheses, in their order, no two with the same text and none without
+    any.
 
     A search keeps sequences of tokens apart, and several may be one text, cut into tokens in other ways.
     Nearly always it also finds that nothing is said, with a small probability. The first always stays, even

@@ -33,7 +33,7 @@ class Insertion:
     position: int
     text: str
     opens: int | None = None
-    """Of a start tag, where its element begins in the source."""
+    """The place of a start tag's element in the source."""
     has_space_before: bool = False
     has_space_behind: bool = False
     replaces_space: bool = False
@@ -128,7 +128,7 @@ class _Answer:
 
 
 def _origins(linked: Linked) -> list[Span | None]:
-    """For each word of an answer the word of the source that it comes from most."""
+    """The word of the source that each word of an answer comes from most."""
     if not linked.sources:
         return [None] * len(linked.targets)
     return [
@@ -297,7 +297,7 @@ def _hulls(nodes: Sequence[_Node], target: _Answer, bounds: Span) -> list[_Hull]
 
 
 def _longest_runs(owners: Mapping[int, int]) -> dict[int, Span]:
-    """For each element the longest range of words from its first to its last with no word of another's."""
+    """The longest range of words of each element, from its first to its last, with no word of another's."""
     longest: dict[int, Span] = {}
     start, before = 0, -1
     for place in sorted(owners):

@@ -23,7 +23,8 @@ from dragoman_training.classics.smt.search import MAX_DISTORTION, NOTHING, Optio
 PASSED_THROUGH = -1
 """The number of the phrase pair of a word that is passed through."""
 UNKNOWN_SCORE = -100.0
-"""Of a word that is passed through, so that no other translation loses against it. It has no weight."""
+"""The score of a word that is passed through, so that no other translation loses against it. It has no
+weight."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,9 +187,10 @@ class Derivation:
     words: tuple[int | str, ...]
     """Numbers of target words, and source words that were passed through."""
     phrases: tuple[tuple[int, int, int], ...]
-    """In the order of the translation: first source word, the one behind the last, number of target words."""
+    """The phrases in the order of the translation: first source word, the one behind the last, number of
+    target words."""
     features_F: Scores
-    """In the order of `FEATURES`, without passing through."""
+    """The features in the order of `FEATURES`, without passing through."""
 
 
 @dataclass(frozen=True, eq=False)

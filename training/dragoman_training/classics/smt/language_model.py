@@ -43,7 +43,7 @@ class Trie:
         return np.concatenate([[ROOT], parents])
 
     def select(self, kept_T: NDArray[np.bool_]) -> "Trie":
-        """Only some nodes, renumbered. With a node its prefix is kept, and every single word is."""
+        """Keeps some nodes, renumbered. With a node its prefix is kept, and every single word is."""
         before = np.concatenate([[0], np.cumsum(kept_T)])
         first_T = before[self.first_T]
         return Trie(word_T=self.word_T[kept_T], first_T=np.append(first_T[:-1][kept_T], first_T[-1]))
@@ -95,7 +95,7 @@ class LanguageModel(NamedTuple):
     word_T: Ids
     first_T: Offsets
     log_probability_T: Numbers
-    """Of the last word of the n-gram, given those before it."""
+    """The log-probability of the last word of the n-gram, given those before it."""
     log_backoff_T: Numbers
     """Added where the n-gram is a context that the next word was not seen in."""
     suffix_T: Offsets

@@ -39,9 +39,10 @@ class Options(NamedTuple):
     pair_O: Offsets
     """Which pair of the phrase table, or `PASSED_THROUGH`."""
     score_O: Scores
-    """Of all features that depend on the phrase alone."""
+    """The score of all features that depend on the phrase alone."""
     bound_O: Scores
-    """With the language model's estimate of all words but the first, which depends most on the context."""
+    """The score with the language model's estimate of all words but the first, which depends most on the
+    context."""
     word_first_O: Offsets
     """[O + 1]"""
     word_W: Ids
