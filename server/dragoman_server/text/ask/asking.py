@@ -65,10 +65,10 @@ class _Asking:
 
     def asked(self, fitted: FittedUnit) -> Unit | None:
         """The unit with its first attempt; None where the model can't read anything of it."""
-        passage, unit = self._passage, self._unit(fitted.span)
-        marks: Sequence[Mark] = within(passage.marks, unit.span)
+        passage, whole = self._passage, self._unit(fitted.span)
+        unit, marks = whole, list(within(passage.marks, whole.span))
         known: Sequence[int] | None = fitted.ids if unit.attempt.stage is Stage.FIRST else None
-        replaced, rest = unit.replaced, ""
+        rest = ""
         if fitted.is_truncated:
             end = self._end_of(unit, len(fitted.ids))
             if passage.is_markup:
@@ -78,16 +78,18 @@ class _Asking:
                 if mark.span[1] > end and mark.how is How.MASK:
                     self._warn(WarningKind.SPAN_MISSING, mark.span)
             marks = [mark for mark in marks if mark.span[1] <= end]
-            known = fitted.ids if unit.is_plain else None
-            unit = self._begun(unit_at(passage, (unit.span[0], end), marks))
+            unit, known = self._begun(unit_at(passage, (unit.span[0], end), marks)), None
         if words := self._unreadable(unit, marks, fitted.ids):
-            marks = disjoint((*marks, *words))
+            marks = list(disjoint((*marks, *words)))
             if not is_text(passage.tokenizer_text, unit.span, marks):
                 self._warn(WarningKind.UNTRANSLATED, unit.span)
                 return None
             again = unit_at(passage, unit.span, marks)
             unit, known = self._begun(again), None
-        unit = replace(unit, replaced=replaced, rest=rest)
+        elif whole.is_plain:
+            # A word that the limit cuts is linked as a whole.
+            unit, known = whole, fitted.ids
+        unit = replace(unit, replaced=whole.span, rest=rest)
         if unit.is_plain:
             if known is None:
                 text = passage.tokenizer_text[slice(*unit.span)]
