@@ -95,6 +95,11 @@ def _tokens(text: str, *, is_markup: bool) -> list[_Token]:
     ]
 
 
+def tags_of(text: str) -> str:
+    """The tags and comments of a text with markup, without what stands between them."""
+    return "".join(token.text for token in _tokens(text, is_markup=True) if not token.seen)
+
+
 def _in_context(tokens: Sequence[_Token]) -> Iterator[tuple[_Token, str, str]]:
     """Each token with what is seen before and behind it."""
     behind = [""] * len(tokens)

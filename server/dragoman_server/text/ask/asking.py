@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from dragoman_server.text.ask.attempts import first_attempt, plain_attempt, tokenized, with_end
 from dragoman_server.text.ask.fit import FittedUnit, TextTooLongError, fit
@@ -11,7 +12,7 @@ from dragoman_server.text.find.unknown import has_no_letter_of, unreadable_words
 from dragoman_server.text.mapped import Mapped, Span, moved
 from dragoman_server.text.marks import How, Mark, disjoint, is_text, text_outside, within
 from dragoman_server.text.passage import Passage, Stage, Unit
-from dragoman_server.text.read.markup import tags_of
+from dragoman_server.text.seams import tags_of
 from dragoman_server.text.translated import TranslationWarning, WarningKind
 
 # Letters of other scripts than Latin begin here.
@@ -65,31 +66,29 @@ class _Asking:
 
     def asked(self, fitted: FittedUnit) -> Unit | None:
         """The unit with its first attempt; None where the model can't read anything of it."""
-        passage, whole = self._passage, self._unit(fitted.span)
-        unit, marks = whole, list(within(passage.marks, whole.span))
+        passage, unit = self._passage, self._unit(fitted.span)
+        span, rest = unit.span, ""
+        marks: Sequence[Mark] = within(passage.marks, span)
         known: Sequence[int] | None = fitted.ids if unit.attempt.stage is Stage.FIRST else None
-        rest = ""
         if fitted.is_truncated:
             end = self._end_of(unit, len(fitted.ids))
             if passage.is_markup:
                 ends = passage.source.ends
-                rest = tags_of(passage.source.origin[ends[end - 1] : ends[unit.span[1] - 1]])
+                rest = tags_of(passage.source.origin[ends[end - 1] : ends[span[1] - 1]])
             for mark in marks:
                 if mark.span[1] > end and mark.how is How.MASK:
                     self._warn(WarningKind.SPAN_MISSING, mark.span)
-            marks = [mark for mark in marks if mark.span[1] <= end]
-            unit, known = self._begun(unit_at(passage, (unit.span[0], end), marks)), None
-        if words := self._unreadable(unit, marks, fitted.ids):
-            marks = list(disjoint((*marks, *words)))
-            if not is_text(passage.tokenizer_text, unit.span, marks):
-                self._warn(WarningKind.UNTRANSLATED, unit.span)
+            span, marks = (span[0], end), [mark for mark in marks if mark.span[1] <= end]
+        words = self._unreadable(unit, span, marks, fitted.ids)
+        # Of a plain unit the tokens are cut, and no word: that is linked as a whole.
+        if words or (fitted.is_truncated and not unit.is_plain):
+            marks = disjoint((*marks, *words))
+            if words and not is_text(passage.tokenizer_text, span, marks):
+                self._warn(WarningKind.UNTRANSLATED, span)
                 return None
-            again = unit_at(passage, unit.span, marks)
-            unit, known = self._begun(again), None
-        elif whole.is_plain:
-            # A word that the limit cuts is linked as a whole.
-            unit, known = whole, fitted.ids
-        unit = replace(unit, replaced=whole.span, rest=rest)
+            cut = unit_at(passage, span, marks)
+            unit, known = self._begun(cut), None
+        unit = replace(unit, replaced=fitted.span, rest=rest)
         if unit.is_plain:
             if known is None:
                 text = passage.tokenizer_text[slice(*unit.span)]
@@ -113,32 +112,33 @@ class _Asking:
             return unit.attempt.pieces[0].forms[0].text
         return Mapped.of(self._passage.tokenizer_text).part(unit.span)
 
-    def _unreadable(self, unit: Unit, marks: Sequence[Mark], ids: Sequence[int]) -> list[Mark]:
-        """Marks of the words that can't be read, if they are to be kept; they are warned of at any rate."""
+    def _unreadable(self, unit: Unit, span: Span, marks: Sequence[Mark], ids: Sequence[int]) -> list[Mark]:
+        """Marks of the words of a unit's span that can't be read, if they are to be kept; they are warned of
+        at any rate. `ids` are the tokens that stand for the span."""
         passage, text = self._passage, self._passage.tokenizer_text
         is_unknown = not passage.bundle.source_tokenizer.unreadable_ids.isdisjoint(ids)
-        if not (is_unknown or _BEYOND_LATIN.search(text, *unit.span)):
+        if not (is_unknown or _BEYOND_LATIN.search(text, *span)):
             return []
         language = passage.languages[0]
-        rest = text_outside(text, unit.span, marks)
-        unknown = list(self._unknown_spans(unit)) if is_unknown else []
+        rest = text_outside(text, span, marks)
+        unknown = list(self._unknown_spans(unit, len(ids))) if is_unknown else []
         is_foreign = has_no_letter_of(rest, language)
-        found = unreadable_words(text, unit.span, unknown, language=language)
+        found = unreadable_words(text, span, unknown, language=language)
         # A bracket stands around words, and need not be read.
         brackets = {mark.span[0] for mark in unit.marks if mark.how is How.PAIR}
         words = [word for word in found if not (passage.is_crossed(word.span) or word.span[0] in brackets)]
         if is_foreign:
-            self._warn(WarningKind.FOREIGN_SCRIPT, unit.span)
+            self._warn(WarningKind.FOREIGN_SCRIPT, span)
         for word in words:
             self._warn(WarningKind.UNKNOWN_TOKENS, word.span)
         return words if passage.options.protection.is_automatic else []
 
-    def _unknown_spans(self, unit: Unit) -> Iterator[Span]:
-        """The ranges of a unit that its tokens do not tell."""
+    def _unknown_spans(self, unit: Unit, num_tokens: int) -> Iterator[Span]:
+        """The ranges of a unit that the first of its tokens do not tell."""
         shown = self._shown(unit)
         tokenizer = self._passage.bundle.source_tokenizer
         tokens = tokenizer.encode(shown.text)
-        for id_, span in zip(tokens.ids, tokens.spans, strict=True):
+        for id_, span in islice(zip(tokens.ids, tokens.spans, strict=True), num_tokens):
             if id_ in tokenizer.unreadable_ids and span[0] < span[1]:
                 yield moved(shown.back(span), -unit.span[0])
 

@@ -84,12 +84,6 @@ def read_markup(text: str, untranslated: Collection[str] = ()) -> tuple[Mapped, 
     return cleaned, marks, reader.values
 
 
-def tags_of(text: str) -> str:
-    """A text's tags and comments, without what stands between them."""
-    kinds = ("open", "close", "empty")
-    return "".join(text[event.start : event.end] for event in _parse(text) if event.kind in kinds)
-
-
 def start_tags(text: str) -> Iterator[Span]:
     """The ranges of a text's start tags, those of empty elements too."""
     for event in _parse(text):
