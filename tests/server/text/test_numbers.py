@@ -80,6 +80,7 @@ def test_a_value_is_kept(source: str, answer: str) -> None:
         ("2.500", "2.500", ["2.500"]),
         ("100 km", "100 kilograms", ["100"]),
         ("5 km", "5 miles", ["5"]),
+        ("5 KILOMETER", "5 miles", ["5"]),
         ("5 Euro", "$5", ["5"]),
         ("5 Euro", "5", ["5"]),
         ("15 Uhr", "3 a.m.", ["15"]),

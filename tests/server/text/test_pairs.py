@@ -256,6 +256,11 @@ def test_quotation_marks_are_those_that_icu_has() -> None:
         assert quotes(language) == marks, language
 
 
+def test_words_before_a_quotation_are_not_lost(bundle: Bundle) -> None:
+    found = translated("Er sagt „ja“.", bundle, ALIGNED, lambda shown: "“yes”." if "„" in shown else shown)
+    assert found.text == "Er sagt “ja”."
+
+
 @pytest.mark.parametrize(
     ("opening", "closing"),
     [
