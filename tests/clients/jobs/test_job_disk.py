@@ -248,7 +248,7 @@ def test_a_job_that_is_stopped_tells_how_to_go_on(server, tmp_path, stop, status
         time.sleep(0.01)
     process.send_signal(stop)
     _, told = process.communicate()
-    assert process.returncode == status
+    assert process.returncode == status, told.decode()
     assert "The same command goes on from there." in told.decode()
     assert "Traceback" not in told.decode()
     server.servicer.delay_seconds = 0
